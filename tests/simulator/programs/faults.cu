@@ -267,7 +267,7 @@ __global__ void sharedPair(const int* in, int* out) {
     for (int i = threadIdx.x; i < 80; i += 32) s[i] = i;
     __syncthreads();
     int2 v = *reinterpret_cast<int2*>(s + 2 * threadIdx.x + in[fixed ? 2 : 1]);  // fault: misaligned-shared
-    out[threadIdx.x] = v.x;
+    out[threadIdx.x] = v.x + v.y;
 }
 template <bool fixed>
 void misalignedShared() {
@@ -275,7 +275,7 @@ void misalignedShared() {
     in.set(counting(32));
     sharedPair<fixed><<<1, 32>>>(in, out);
     finish();
-    expect(out.get()[31] == 64, "wrong pair");
+    expect(out.get()[31] == 64 + 65, "wrong pair");
 }
 
 __global__ void storeTo(int* out) {
