@@ -1,0 +1,147 @@
+#include "benchmark.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "cuda_timer.cuh"
+#include "device_info.hpp"
+#include "device_memory.cuh"
+#include "simulation.hpp"
+
+namespace {
+
+constexpr double SHORT_LAUNCH_MS = 0.05;  // below this the events' own resolution (0.5 us) would show
+constexpr double BATCH_FILLS_MS = 0.1;
+constexpr int MAX_BATCH = 100000;
+
+void progress(const Options& options, const std::string& text) {
+    static const bool terminal = isatty(STDERR_FILENO);
+    if (terminal && !options.quiet) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+// One launch on a poisoned output, and the comparison of its result.
+void prove(const Problem& problem, const Options& options, Measurement& m) {
+    problem.poison();
+    if (m.variant->restore) m.variant->restore();
+    if (simulated()) simulation::reset_counts();
+    const uint64_t faults_before = simulation::faults();
+    m.variant->launch();
+    if (const char* why = simulation::not_simulated()) {
+        cudaGetLastError();
+        m.status = Status::skipped;
+        m.reason = why;
+        return;
+    }
+    CHECK_KERNEL();
+    CHECK_CUDA_CALL(cudaDeviceSynchronize());
+    if (simulated()) m.counts = simulation::counts();
+    if (options.check) {
+        m.comparison = m.variant->check();
+        m.status = m.comparison.ok() ? Status::ok : Status::wrong;
+        if (!m.comparison.ok()) m.reason = m.comparison.describe();
+    }
+    if (simulation::faults() > faults_before) {
+        m.status = Status::wrong;
+        m.reason = "the simulator found a fault (above)";
+    }
+}
+
+// The launches that one sample takes.
+int choose_batch(const Variant& variant, const Options& options, const Sampler& sample) {
+    if (options.batch > 0) return options.batch;
+    sample(variant, 1);  // the first launch loads the kernel
+    if (variant.restore || options.cold || sample(variant, 1) >= SHORT_LAUNCH_MS) return 1;
+    const double one = sample(variant, 16) / 16;
+    return std::clamp(static_cast<int>(std::ceil(BATCH_FILLS_MS / std::max(one, 1e-6))), 1, MAX_BATCH);
+}
+
+bool is_timed(const Measurement& m) {
+    return m.status == Status::ok || m.status == Status::unchecked;
+}
+
+}  // namespace
+
+const char* name_of(Role role) {
+    return role == Role::rung ? "rung" : role == Role::ceiling ? "ceiling" : "peer";
+}
+
+const char* name_of(Status status) {
+    switch (status) {
+        case Status::ok:
+            return "ok";
+        case Status::wrong:
+            return "wrong";
+        case Status::skipped:
+            return "skipped";
+        default:
+            return "unchecked";
+    }
+}
+
+std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Variant>& variants,
+                                    const Options& options, const Sampler& sample) {
+    std::vector<Measurement> all;
+    for (const Variant& v : variants) {
+        Measurement m;
+        m.variant = &v;
+        if (!v.cannot_run.empty()) {
+            m.status = Status::skipped;
+            m.reason = v.cannot_run;
+        } else {
+            progress(options, fmt::format("{}: checking", v.name));
+            prove(problem, options, m);
+            if (options.print && problem.show && m.status != Status::skipped) problem.show(v.name);
+        }
+        all.push_back(m);
+    }
+
+    if (!options.profile && !simulated()) {
+        for (Measurement& m : all) {
+            if (!is_timed(m)) continue;
+            progress(options, fmt::format("{}: warming up", m.variant->name));
+            m.batch = choose_batch(*m.variant, options, sample);
+            for (double spent = 0; spent < options.warmup_ms;)
+                spent += std::max(sample(*m.variant, m.batch), 0.01);
+        }
+        for (int round = 0; round < options.repeats; ++round) {
+            progress(options, fmt::format("round {} of {}", round + 1, options.repeats));
+            for (Measurement& m : all) {
+                if (!is_timed(m)) continue;
+                const double elapsed = sample(*m.variant, m.batch);
+                if (!(elapsed > 0))
+                    throw std::runtime_error(
+                        fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
+                m.times_ms.push_back(elapsed / m.batch);
+            }
+        }
+        // A fault that needs many launches to show must not leave a time behind.
+        for (Measurement& m : all) {
+            if (!is_timed(m)) continue;
+            progress(options, fmt::format("{}: checking again", m.variant->name));
+            prove(problem, options, m);
+            if (m.status == Status::wrong) {
+                m.reason = "after the timing: " + m.reason;
+                m.times_ms.clear();
+            }
+        }
+    }
+    progress(options, "");
+    return all;
+}
+
+Sampler event_sampler(bool cold, int64_t l2_bytes) {
+    auto timer = std::make_shared<CudaTimer>();
+    auto flush = std::make_shared<DeviceBuffer<char>>(cold ? 2 * l2_bytes : 0);
+    return [timer, flush](const Variant& variant, int batch) {
+        if (variant.restore) variant.restore();
+        if (flush->count()) flush->poison();
+        timer->start();
+        for (int i = 0; i < batch; ++i) variant.launch();
+        CHECK_KERNEL();
+        return static_cast<double>(timer->stop());
+    };
+}

@@ -1,0 +1,74 @@
+// benchmark.hpp: runs a ladder. First the proof, then the time: a variant that computes a wrong result has
+// none.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "options.hpp"
+#include "statistics.hpp"
+#include "verify.hpp"
+
+/// rung: a step of the ladder. ceiling: what the rungs are measured against. peer: the vendor's library.
+enum class Role { rung, ceiling, peer };
+const char* name_of(Role role);
+
+/// One way to do the work: a row of the table.
+struct Variant {
+    std::string name, note;
+    Role role = Role::rung;
+    std::function<void()>
+        launch;  ///< enqueues all of the work on the default stream; may be several launches
+    std::function<Comparison()> check;   ///< compares what it last computed with the CPU reference
+    std::function<void()> restore = {};  ///< for in-place work: fresh input, outside of the timed region
+    std::string cannot_run = {};         ///< why it is skipped here, or empty
+};
+
+/// What the variants of one run have in common.
+struct Problem {
+    std::string family, program, headline, type;
+    std::vector<std::pair<std::string, int64_t>> sizes;
+    double bytes = 0;              ///< what the algorithm must move, not what a kernel happens to move
+    double flops = 0;              ///< 0: not a figure of this family
+    double working_set = 0;        ///< bytes that repeated launches touch; below 4 x L2 a result is marked
+    std::string ceiling;           ///< the variant that stands for 100 %
+    std::function<void()> poison;  ///< fills the output with 0xFF
+    std::function<void(const std::string& name)> show = {};  ///< --print: the data after a variant ran
+};
+
+/// wrong: its result or, under the simulator, a fault. unchecked: --check none.
+enum class Status { ok, wrong, skipped, unchecked };
+const char* name_of(Status status);
+
+/// What the simulator counted in one launch of a variant; per request, NaN where there was none.
+struct Counts {
+    double shared_load_wavefronts, shared_load_ideal, shared_store_wavefronts, shared_store_ideal;
+    double global_load_sectors, global_load_ideal, global_store_sectors, global_store_ideal;
+    int64_t branches, divergent_branches;
+};
+
+/// What became of a variant. Without a time, `times_ms` is empty.
+struct Measurement {
+    const Variant* variant = nullptr;
+    Status status = Status::unchecked;
+    std::string reason;
+    Comparison comparison;
+    std::vector<double> times_ms;  ///< for one launch, by round
+    int batch = 0;                 ///< launches per sample
+    std::optional<Counts> counts;
+};
+
+/// Runs `batch` launches of a variant and returns the milliseconds of all of them together.
+using Sampler = std::function<double(const Variant& variant, int batch)>;
+
+/// Proves, warms up and times all variants as the rules of measuring say (README.md, "How it measures"):
+/// batches for short launches, round-robin rounds so that ratios are paired, and a second proof after the
+/// timing.
+std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Variant>& variants,
+                                    const Options& options, const Sampler& sample);
+
+/// The sampler for a GPU: CUDA events on the default stream; with `cold`, the L2 cache is flushed before each
+/// sample.
+Sampler event_sampler(bool cold, int64_t l2_bytes);

@@ -1,0 +1,118 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cuda_error.cuh"
+#include "device_memory.cuh"
+#include "report.hpp"
+#include "simulation.hpp"
+
+Program::Program(std::string family_name, std::string program_name, std::string about, int count,
+                 char** arguments)
+    : family(std::move(family_name)),
+      name(std::move(program_name)),
+      command_line(family + "/" + name, about),
+      argc(count),
+      argv(arguments) {}
+
+int Program::run(const std::vector<std::pair<std::string, std::string>>& names_and_notes,
+                 const std::function<int()>& body) {
+    const auto fail = [this](const std::string& message, int code) {
+        std::fflush(stdout);
+        fmt::print(stderr, "{}/{}: {}\n", family, name, message);
+        return code;
+    };
+    try {
+        std::vector<std::string> names;
+        for (const auto& [variant, note] : names_and_notes) names.push_back(variant);
+        options = command_line.parse(argc, argv, names);
+        if (options.help) {
+            fmt::print("{}\n", command_line.help_text());
+            return EXIT_RIGHT;
+        }
+        if (options.list) {
+            for (const auto& [variant, note] : names_and_notes) fmt::print("{:<28} {}\n", variant, note);
+            return EXIT_RIGHT;
+        }
+        if (options.sweep_sizes) {
+            for (const std::string& line : sweep_sizes) fmt::print("{}\n", line);
+            return EXIT_RIGHT;
+        }
+        if (options.explain && !options.simulate && !simulated())
+            throw UsageError(
+                "--explain: needs --simulate (a GPU keeps no such books; see scripts/profile.sh)");
+        if (options.simulate && !simulated()) return fail(simulation::start(argv), EXIT_NOTHING_RAN);
+        return body();
+    } catch (const UsageError& error) {
+        return fail(error.what(), EXIT_USAGE);
+    } catch (const std::length_error& error) {
+        return fail(error.what(), EXIT_USAGE);
+    } catch (const OutOfMemory& error) {
+        return fail(fmt::format("{}; ask for less with {}", error.what(), command_line.size_names()),
+                    EXIT_NOTHING_RAN);
+    } catch (const std::bad_alloc&) {
+        return fail(
+            fmt::format("not enough memory on the host; ask for less with {}", command_line.size_names()),
+            EXIT_NOTHING_RAN);
+    } catch (const std::exception& error) {
+        return fail(error.what(), EXIT_WRONG);
+    }
+}
+
+int Program::nothing_to_do(const std::string& why) const {
+    if (!options.quiet) fmt::print("{}/{}: nothing to do: {}\n", family, name, why);
+    return EXIT_RIGHT;
+}
+
+void Program::open_device() {
+    device = ::open_device(options.device);
+}
+
+int Program::measure(const Problem& problem, std::vector<Variant> variants) {
+    if (!options.variants.empty()) {
+        const auto wanted = [&](const Variant& v) {
+            return std::count(options.variants.begin(), options.variants.end(), v.name) ||
+                   (v.name == problem.ceiling && !options.profile);
+        };
+        variants.erase(
+            std::remove_if(variants.begin(), variants.end(), [&](const Variant& v) { return !wanted(v); }),
+            variants.end());
+    }
+    std::unique_ptr<OutputFile> json_file, csv_file;
+    if (!options.json_file.empty()) json_file = std::make_unique<OutputFile>("--json", options.json_file);
+    if (!options.csv_file.empty()) csv_file = std::make_unique<OutputFile>("--csv", options.csv_file);
+
+    std::string explanations;
+    if (options.explain)
+        for (Variant& v : variants)
+            // The counts of a variant are there when its check begins, and gone when the next one starts.
+            v.check = [check = v.check, &explanations, name = v.name] {
+                explanations += fmt::format("{}\n{}", name, simulation::explain());
+                return check();
+            };
+
+    const std::vector<Measurement> measurements =
+        run_ladder(problem, variants, options, event_sampler(options.cold, device.l2_bytes));
+    const RunInfo run = describe_run(device, options);
+    const std::vector<Figures> figures = figures_of(problem, measurements, run);
+    if (!options.quiet) fmt::print("{}{}", table(problem, measurements, figures, run), explanations);
+    const std::string records = json_lines(problem, measurements, figures, run);
+    if (json_file) json_file->write(records);
+    if (csv_file) csv_file->write(csv(records));
+
+    const auto any = [&](Status status) {
+        return std::any_of(measurements.begin(), measurements.end(), [&](const Measurement& m) {
+            return m.status == status && m.variant->role != Role::ceiling;
+        });
+    };
+    if (any(Status::wrong) || std::any_of(measurements.begin(), measurements.end(),
+                                          [](const Measurement& m) { return m.status == Status::wrong; }))
+        return EXIT_WRONG;
+    if (any(Status::ok) || any(Status::unchecked)) return EXIT_RIGHT;
+    fmt::print(stderr, "{}/{}: nothing could run here: {}\n", family, name,
+               measurements.empty() ? "no variant" : measurements.back().reason);
+    return EXIT_NOTHING_RAN;
+}

@@ -1,0 +1,28 @@
+// statistics.hpp: what a set of timings says, and how surely.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+/// Figures that the samples cannot give (a mean of nothing, a deviation of one) are NaN.
+struct Summary {
+    size_t samples;
+    double mean, stddev;  ///< stddev divides by n - 1
+    double median, min, max;
+    double lower_quartile, upper_quartile;  ///< medians of the lower and the upper half (Tukey's hinges)
+};
+
+/// Mean and deviation in two passes: E[x^2] - E[x]^2 cancels to nonsense, or to NaN, at a small spread.
+Summary summarize(const std::vector<double>& samples);
+
+/// A median with its 95 % confidence interval; low and high are NaN for fewer than six samples.
+struct Estimate {
+    double value, low, high;
+};
+
+/// The interval is between order statistics (sign test): it assumes nothing of the distribution of the
+/// samples.
+Estimate estimate_median(std::vector<double> samples);
+
+/// The median of numerator[i] / denominator[i], each pair measured in the same round. Both have the same
+/// length.
+Estimate estimate_ratio(const std::vector<double>& numerator, const std::vector<double>& denominator);

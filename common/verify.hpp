@@ -1,0 +1,62 @@
+// verify.hpp: is a result right? Every cell is compared; NaN and infinity never pass.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "parallel.hpp"
+
+/// A cell that is wrong.
+struct Difference {
+    int64_t index;
+    double got, want;
+};
+
+/// What a comparison found.
+struct Comparison {
+    static constexpr size_t MAX_SHOWN = 5;
+
+    int64_t compared = 0, wrong = 0, not_finite = 0;
+    double worst_error = 0;         ///< the largest |got - want| of the finite cells
+    double tolerance = 0;           ///< the largest error that was allowed
+    std::vector<Difference> first;  ///< the first MAX_SHOWN wrong cells, by index
+
+    bool ok() const { return wrong == 0; }
+    /// "2 of 100 wrong, the first at 7: got nan, want 3".
+    std::string describe() const;
+};
+
+/// Compares got(i) with want(i) for i in 0..count, on all cores. A cell is right where |got - want| <=
+/// tolerance (0: exactly equal) and got is finite.
+template <typename Got, typename Want>
+Comparison compare(int64_t count, double tolerance, const Got& got, const Want& want) {
+    Comparison all;
+    all.compared = count;
+    all.tolerance = tolerance;
+    std::mutex merging;
+    parallel_ranges(count, [&](int64_t begin, int64_t end) {
+        Comparison part;
+        for (int64_t i = begin; i < end; ++i) {
+            const double a = static_cast<double>(got(i)), b = static_cast<double>(want(i));
+            const double error = std::fabs(a - b);
+            // In this form a NaN is wrong; with (error > tolerance) it would pass.
+            if (!(error <= tolerance) || !std::isfinite(a)) {
+                ++part.wrong;
+                if (part.first.size() < Comparison::MAX_SHOWN) part.first.push_back({i, a, b});
+            }
+            if (!std::isfinite(a)) ++part.not_finite;
+            if (std::isfinite(error)) part.worst_error = std::max(part.worst_error, error);
+        }
+        const std::lock_guard<std::mutex> lock(merging);
+        all.wrong += part.wrong;
+        all.not_finite += part.not_finite;
+        all.worst_error = std::max(all.worst_error, part.worst_error);
+        all.first.insert(all.first.end(), part.first.begin(), part.first.end());
+    });
+    std::sort(all.first.begin(), all.first.end(), [](auto& a, auto& b) { return a.index < b.index; });
+    if (all.first.size() > Comparison::MAX_SHOWN) all.first.resize(Comparison::MAX_SHOWN);
+    return all;
+}

@@ -1,0 +1,39 @@
+// naive.cu: a transpose in one line, and the line can be written in two ways.
+//
+// Idea:   thread (x, y) moves one element. Neighbours in a warp differ in x, so one side of the copy is
+// coalesced (32
+//         neighbours in memory: four 32-byte sectors) and the other is a column (32 sectors, of each of which
+//         4 bytes are used). Which side should it be?
+// Cost:   the column side moves eight times the bytes that it needs.
+// Wrong still: exactly that. Writing is better coalesced: a warp's scattered reads can be served by L2 and
+// L1, where
+//         the rest of each sector waits for the next warp; scattered writes fill sectors only in part.
+// Text 1: the two kernels on global memory, before shared memory.
+#include "transpose.cuh"
+
+template <typename T>
+__global__ void transpose_coalesced_reads(const T* in, T* out, Extent e) {
+    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
+    const int64_t row = tile_down() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) out[col * e.rows + row] = in[row * e.cols + col];
+}
+
+template <typename T>
+__global__ void transpose_coalesced_writes(const T* in, T* out, Extent e) {
+    const int64_t row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
+    const int64_t col = tile_down() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) out[col * e.rows + row] = in[row * e.cols + col];
+}
+
+int main(int argc, char** argv) {
+    Transpose ladder("naive", "Transposes from global memory to global memory.", argc, argv);
+    const dim3 block(TILE_DIM, TILE_DIM);
+    ladder.variant(
+        "coalesced_reads", "a warp reads a row and writes a column",
+        [=](auto in, auto out, Extent e) { transpose_coalesced_reads<<<tiles(e), block>>>(in, out, e); });
+    ladder.variant("coalesced_writes", "a warp reads a column and writes a row",
+                   [=](auto in, auto out, Extent e) {
+                       transpose_coalesced_writes<<<tiles({e.cols, e.rows}), block>>>(in, out, e);
+                   });
+    return ladder.run();
+}

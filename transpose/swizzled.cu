@@ -1,0 +1,39 @@
+// swizzled.cu: no conflicts, and no wasted column either.
+//
+// Idea:   keep the tile at 32 columns, but store element (y, x) in column x XOR y. Along a row, y is fixed
+// and x XOR y
+//         runs through all 32 columns; along a column, x is fixed and x XOR y does so too. Both lie in 32
+//         banks. (8-byte elements go by half warps: 16 rows of a column give 16 different pairs of banks.
+//         Free as well.)
+// Cost:   one XOR for each access. Padding is easier to read; the swizzle keeps rows aligned, which 16-byte
+// accesses
+//         (vectorized.cu) and the hardware's own copies (tma.cu) need.
+// Wrong still: what is wrong with padded.cu: 1024 threads a block, one element a thread.
+// Text 3, bank conflicts (the text knows padding only).
+#include "transpose.cuh"
+
+template <typename T>
+__global__ void transpose_swizzled(const T* in, T* out, Extent e) {
+    __shared__ T tile[TILE_DIM][TILE_DIM];
+
+    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
+    const int64_t row = tile_down() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) tile[threadIdx.y][threadIdx.x ^ threadIdx.y] = in[row * e.cols + col];
+
+    __syncthreads();
+
+    // Element (threadIdx.x, threadIdx.y) of the tile: row threadIdx.x, column threadIdx.y, swizzled by its
+    // row.
+    const int64_t out_row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.y;
+    const int64_t out_col = tile_down() * TILE_DIM + threadIdx.x;
+    if (out_row < e.cols && out_col < e.rows)
+        out[out_row * e.rows + out_col] = tile[threadIdx.x][threadIdx.y ^ threadIdx.x];
+}
+
+int main(int argc, char** argv) {
+    Transpose ladder("swizzled", "Transposes through an XOR-swizzled tile.", argc, argv);
+    ladder.variant("swizzled", "column XOR row: no conflict, no padding", [](auto in, auto out, Extent e) {
+        transpose_swizzled<<<tiles(e), dim3(TILE_DIM, TILE_DIM)>>>(in, out, e);
+    });
+    return ladder.run();
+}

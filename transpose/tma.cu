@@ -1,0 +1,163 @@
+// tma.cu: Hopper's copy engine moves the tiles.
+//
+// Idea:   one thread asks for a whole box of the matrix (cp.async.bulk.tensor); the tensor memory accelerator
+// computes
+//         the addresses, skips what lies outside, lays the box into shared memory already swizzled, and
+//         counts the bytes on an mbarrier, at which the block waits. The threads only turn the tile, and
+//         another such copy takes it back. No thread holds an address or a guard.
+// Banks:  CU_TENSOR_MAP_SWIZZLE_128B keeps 16-byte chunk c of row r at c XOR (r mod 8), with rows of 128
+// bytes; so a
+//         tile is two boxes of 128 bytes side by side. A thread turns a patch of V x V elements in registers.
+//         Lanes take patches along a diagonal: eight lanes with eight different columns and eight different
+//         rows of patches hit eight different chunks both when they read and when they write.
+// Cost:   sm_90 only; base and row pitch must be multiples of 16 bytes; a tensor map for each matrix, made on
+// the host. Wrong still: nothing to win here over vectorized.cu: the memory is the limit, not the
+// instructions that it saves. Texts: none. NVIDIA's CUDA C++ Programming Guide, "Tensor Memory Access",
+// describes the instructions.
+#include <cuda.h>
+
+#include <map>
+#include <tuple>
+
+#include "geam.cuh"
+
+constexpr int CHUNKS = 8;  // of 16 bytes: the 128 bytes of a row of a box
+constexpr int THREADS = 256;
+
+/// V: elements in 16 bytes. BOX: elements in the 128 bytes of a box's row. SIDE: of the square tile, two
+/// boxes.
+template <typename T>
+struct Tile {
+    static constexpr int V = 16 / sizeof(T), BOX = CHUNKS * V, SIDE = 2 * BOX;
+    struct alignas(16) Chunk {
+        T at[V];
+    };
+    Chunk box[2][SIDE][CHUNKS];
+};
+
+__device__ uint32_t shared_address(const void* pointer) {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/// One thread: fetch the box whose first element is (row, col), and count its bytes on the barrier.
+__device__ void load_box(void* to, const CUtensorMap* map, int col, int row, uint64_t* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
+        "[%4];" ::"r"(shared_address(to)),
+        "l"(map), "r"(col), "r"(row), "r"(shared_address(barrier))
+        : "memory");
+}
+
+__device__ void store_box(const CUtensorMap* map, int col, int row, const void* from) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+                 "r"(col), "r"(row), "r"(shared_address(from))
+                 : "memory");
+}
+
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    transpose_tma(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out) {
+    constexpr int V = Tile<T>::V, BOX = Tile<T>::BOX, SIDE = Tile<T>::SIDE;
+    __shared__ alignas(1024) Tile<T> tile;  // the swizzle's pattern repeats every 1024 bytes
+    __shared__ alignas(8) uint64_t barrier;
+
+    const int row0 = static_cast<int>(tile_down()) * SIDE, col0 = blockIdx.x * SIDE;
+    if (threadIdx.x == 0) {
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
+                     "r"(static_cast<uint32_t>(sizeof tile))
+                     : "memory");
+        load_box(tile.box[0], &in, col0, row0, &barrier);
+        load_box(tile.box[1], &in, col0 + BOX, row0, &barrier);
+    }
+    __syncthreads();  // nobody may wait at a barrier that is not yet there
+    uint32_t arrived = 0;
+    while (!arrived)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                     : "=r"(arrived)
+                     : "r"(shared_address(&barrier))
+                     : "memory");
+
+    // The thread's patch, by V x V: (down, across) of 16 x 16. Lanes 0..7 of an octet lie on a diagonal of 8
+    // x 8.
+    const int lane = threadIdx.x % 8, octet = threadIdx.x / 8;
+    const int across = lane + 8 * (octet / 8 % 2), down = (lane + octet) % 8 + 8 * (octet / 16);
+    typename Tile<T>::Chunk a[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+        const int r = down * V + i;
+        a[i] = tile.box[across / CHUNKS][r][across % CHUNKS ^ r % 8];
+    }
+    __syncthreads();  // all patches are in registers: the tile can be written again
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+        const int r = across * V + j;
+        typename Tile<T>::Chunk b;
+#pragma unroll
+        for (int i = 0; i < V; ++i) b.at[i] = a[i].at[j];
+        tile.box[down / CHUNKS][r][down % CHUNKS ^ r % 8] = b;
+    }
+
+    asm volatile("fence.proxy.async.shared::cta;" ::
+                     : "memory");  // the copy engine shall see what the threads wrote
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        store_box(&out, row0, col0, tile.box[0]);
+        store_box(&out, row0 + BOX, col0, tile.box[1]);
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::
+                         : "memory");  // shared memory must live until it is read
+    }
+}
+
+/// The map of a rows x cols matrix, in boxes of one Tile's half. Made once for each matrix.
+template <typename T>
+const CUtensorMap& tensor_map(const T* matrix, int64_t rows, int64_t cols) {
+    static std::map<std::tuple<const T*, int64_t, int64_t>, CUtensorMap> made;
+    const auto [place, is_new] = made.try_emplace({matrix, rows, cols});
+    if (!is_new) return place->second;
+
+    // From the driver by name, so that the program links without libcuda and starts on a machine without one.
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+    CHECK_CUDA_CALL(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                                     cudaEnableDefault, &found));
+#else
+    CHECK_CUDA_CALL(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found));
+#endif
+    const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+    const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
+    const cuuint64_t row_pitch[1] = {static_cast<cuuint64_t>(cols) * sizeof(T)};
+    const cuuint32_t box[2] = {Tile<T>::BOX, Tile<T>::SIDE}, element_strides[2] = {1, 1};
+    const CUresult result = encode(
+        &place->second, sizeof(T) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 2,
+        const_cast<T*>(matrix), sizes, row_pitch, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS)
+        throw std::runtime_error("cuTensorMapEncodeTiled: error " + std::to_string(result));
+    return place->second;
+}
+
+std::string obstacle(const DeviceInfo& device, Extent e, int element_bytes) {
+    if (device.major != 9) return "needs an sm_90 GPU";
+    if (e.rows * element_bytes % 16 || e.cols * element_bytes % 16)
+        return "the copy engine needs rows of A and of B that are multiples of 16 bytes";
+    if (e.rows >= INT32_MAX || e.cols >= INT32_MAX) return "the copy engine takes 32-bit coordinates";
+    return "";
+}
+
+int main(int argc, char** argv) {
+    Transpose ladder("tma", "A transpose by Hopper's bulk tensor copies.", argc, argv);
+    ladder.variant(
+        "tma", "boxes by the copy engine, swizzled by hardware",
+        [](auto in, auto out, Extent e) {
+            using T = std::remove_reference_t<decltype(*out)>;
+            transpose_tma<T><<<tiles(e, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
+                tensor_map(in, e.rows, e.cols), tensor_map<T>(out, e.cols, e.rows));
+        },
+        obstacle);
+    add_geam(ladder);
+    return ladder.run();
+}

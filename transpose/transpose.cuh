@@ -1,0 +1,200 @@
+// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles, any
+// shape.
+#pragma once
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device_memory.cuh"
+#include "fill.hpp"
+#include "grid.cuh"
+#include "program.hpp"
+
+/// Side of a tile in elements, as in the tutorial texts: a warp reads one row of it.
+constexpr int TILE_DIM = 32;
+
+/// The shape of A, in elements: A[row][col] is in[row * cols + col], and B[col][row] is out[col * rows +
+/// row].
+struct Extent {
+    int64_t rows, cols;
+    int64_t count() const { return rows * cols; }
+};
+
+/// One block for each tile of A, whole or in part.
+inline dim3 tiles(Extent e, int tile_rows = TILE_DIM, int tile_cols = TILE_DIM) {
+    return grid_of_tiles(ceil_div(e.cols, tile_cols), ceil_div(e.rows, tile_rows));
+}
+
+/// Copies `bytes` (a multiple of 4), one Word a thread: 4, 8 or 16 bytes. The ceiling of this family is the
+/// copy with 16: a transpose can at best move its bytes as fast as a copy does.
+template <typename Word>
+__global__ void copy_words(const void* in, void* out, int64_t bytes) {
+    const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+    const int64_t words = bytes / sizeof(Word);
+    if (i < words) {
+        static_cast<Word*>(out)[i] = static_cast<const Word*>(in)[i];
+    } else {
+        // Up to three threads more copy what is left, 4 bytes each.
+        const int64_t rest = words * (sizeof(Word) / 4) + (i - words);
+        if (rest < bytes / 4) static_cast<uint32_t*>(out)[rest] = static_cast<const uint32_t*>(in)[rest];
+    }
+}
+
+template <typename Word, typename T>
+void launch_copy(const T* in, T* out, Extent e) {
+    constexpr int threads = 256;
+    const int64_t bytes = e.count() * static_cast<int64_t>(sizeof(T));
+    const int64_t work =
+        bytes / static_cast<int64_t>(sizeof(Word)) + bytes % static_cast<int64_t>(sizeof(Word)) / 4;
+    copy_words<Word><<<grid_of_tiles(ceil_div(work, threads), 1), threads>>>(in, out, bytes);
+}
+
+/// A program of this family: it names its variants and runs.
+class Transpose {
+ public:
+    template <typename T>
+    using Launch = std::function<void(const T* in, T* out, Extent extent)>;
+    /// Why a variant cannot run for this device, shape and size of an element; or "".
+    using Obstacle = std::function<std::string(const DeviceInfo&, Extent, int element_bytes)>;
+
+    Transpose(const char* name, const char* about, int argc, char** argv);
+
+    /// A rung: launch(in, out, extent) for float and double.
+    template <typename L>
+    void variant(const char* variant_name, const char* note, L launch, Obstacle obstacle = {}) {
+        rungs.push_back({variant_name, note, Role::rung, true, launch, launch, obstacle});
+    }
+    /// A way to copy A, shown beside the transposes; checked against A itself.
+    template <typename L>
+    void copy(const char* variant_name, const char* note, L launch) {
+        rungs.push_back({variant_name, note, Role::rung, false, launch, launch, {}});
+    }
+    /// The vendor's library.
+    void peer(const char* variant_name, const char* note, Launch<float> f32, Launch<double> f64,
+              Obstacle obstacle) {
+        rungs.push_back({variant_name, note, Role::peer, true, f32, f64, obstacle});
+    }
+
+    int run();
+
+ private:
+    struct Rung {
+        std::string name, note;
+        Role role;
+        bool transposes;
+        Launch<float> f32;
+        Launch<double> f64;
+        Obstacle obstacle;
+    };
+    template <typename T>
+    int measure();
+
+    Program program;
+    std::vector<Rung> rungs;
+    int64_t rows = 8192, cols = 8192, n = 0;
+};
+
+inline Transpose::Transpose(const char* name, const char* about, int argc, char** argv)
+    : program("transpose", name, about, argc, argv) {
+    constexpr int64_t most = int64_t{1} << 40;
+    program.command_line.types({"float", "double"});
+    program.command_line.size("--rows", rows, 0, most, "rows of A");
+    program.command_line.size("--cols", cols, 0, most, "columns of A");
+    program.command_line.size("--n", n, 0, most, "rows and columns; the tutorial's case is --n 128");
+    program.command_line.exclusive("--n", "--rows");
+    program.command_line.exclusive("--n", "--cols");
+    program.sweep_sizes = {"--n 128",
+                           "--n 1024",
+                           "--n 4096",
+                           "--n 8192",
+                           "--n 16384",
+                           "--rows 12345 --cols 23456",
+                           "--n 8192 --type double"};
+    rungs.push_back({"copy",
+                     "16 bytes a thread: the ceiling",
+                     Role::ceiling,
+                     false,
+                     launch_copy<uint4, float>,
+                     launch_copy<uint4, double>,
+                     {}});
+}
+
+inline int Transpose::run() {
+    std::vector<std::pair<std::string, std::string>> names;
+    for (const Rung& r : rungs) names.emplace_back(r.name, r.note);
+    return program.run(names, [this] {
+        const CommandLine& given = program.command_line;
+        if (given.given("--n")) rows = cols = n;
+        // A simulated run is small unless the command line asks for more: 8 x 6 tiles of 32 x 32.
+        if (simulated() && !given.given("--n") && !given.given("--rows")) rows = 256;
+        if (simulated() && !given.given("--n") && !given.given("--cols")) cols = 192;
+        if (program.options.print && (rows > 16 || cols > 16))
+            throw UsageError("--print: shows at most 16 rows and 16 columns");
+        if (rows == 0 || cols == 0) return program.nothing_to_do("the matrix has no cells");
+        checked_bytes(rows, checked_bytes(cols, sizeof(double)));
+        program.open_device();
+        return program.options.type == "double" ? measure<double>() : measure<float>();
+    });
+}
+
+template <typename T>
+int Transpose::measure() {
+    const Extent e{rows, cols};
+    DeviceBuffer<T> in(e.count()), out(e.count());
+    std::vector<T> input(e.count()), output(e.count()), transposed(e.count());
+    fill_distinct(input.data(), e.count(), program.options.seed);
+    in.upload(input.data());
+
+    // The specification of this family. No arithmetic happens, so every cell must be equal, bit for bit.
+    parallel_ranges(e.count(), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) transposed[i] = input[i % rows * cols + i / rows];
+    });
+    const auto check_against = [&](const std::vector<T>& expected) {
+        return [&] {
+            out.download(output.data());
+            return compare(
+                e.count(), 0, [&](int64_t i) { return output[i]; }, [&](int64_t i) { return expected[i]; });
+        };
+    };
+    const auto print = [](const char* title, const std::vector<T>& values, int64_t height, int64_t width) {
+        std::printf("%s\n", title);
+        for (int64_t r = 0; r < height; ++r)
+            for (int64_t c = 0; c < width; ++c)
+                std::printf("%5g%s", static_cast<double>(values[r * width + c]), c + 1 < width ? " " : "\n");
+    };
+
+    Problem problem;
+    problem.family = "transpose";
+    problem.program = program.name;
+    problem.headline = std::to_string(rows) + " x " + std::to_string(cols) + " " + program.options.type;
+    problem.type = program.options.type;
+    problem.sizes = {{"rows", rows}, {"cols", cols}};
+    problem.bytes = 2.0 * static_cast<double>(in.bytes());
+    problem.working_set = problem.bytes;
+    problem.ceiling = "copy";
+    problem.poison = [&] { out.poison(); };
+    problem.show = [&](const std::string& name) {
+        print("A", input, rows, cols);
+        out.download(output.data());
+        print(("B by " + name).c_str(), output, cols, rows);
+    };
+
+    std::vector<Variant> variants;
+    for (const Rung& r : rungs) {
+        Variant v;
+        v.name = r.name;
+        v.note = r.note;
+        v.role = r.role;
+        v.check = check_against(r.transposes ? transposed : input);
+        if constexpr (std::is_same_v<T, float>)
+            v.launch = [&, launch = r.f32] { launch(in.data(), out.data(), e); };
+        else
+            v.launch = [&, launch = r.f64] { launch(in.data(), out.data(), e); };
+        if (r.obstacle) v.cannot_run = r.obstacle(program.device, e, sizeof(T));
+        variants.push_back(v);
+    }
+    return program.measure(problem, variants);
+}
