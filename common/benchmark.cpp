@@ -24,22 +24,19 @@ void progress(const Options& options, const std::string& text) {
 }
 
 // One launch on a poisoned output, and the comparison of its result.
-void prove(const Problem& problem, const Options& options, Measurement& m) {
+void prove(const Problem& problem, const Options& options, Runner& runner, Measurement& m) {
     problem.poison();
     if (m.variant->restore) m.variant->restore();
     if (simulated()) simulation::reset_counts();
     const uint64_t faults_before = simulation::faults();
-    m.variant->launch();
+    runner.run(*m.variant);
     if (const char* why = simulation::not_simulated()) {
-        cudaGetLastError();
         m.status = Status::skipped;
         m.reason = why;
         return;
     }
-    CHECK_KERNEL();
-    CHECK_CUDA_CALL(cudaDeviceSynchronize());
     if (simulated()) m.counts = simulation::counts();
-    if (options.check) {
+    if (options.check == "full") {
         m.comparison = m.variant->check();
         m.status = m.comparison.ok() ? Status::ok : Status::wrong;
         if (!m.comparison.ok()) m.reason = m.comparison.describe();
@@ -51,11 +48,11 @@ void prove(const Problem& problem, const Options& options, Measurement& m) {
 }
 
 // The launches that one sample takes.
-int choose_batch(const Variant& variant, const Options& options, const Sampler& sample) {
+int choose_batch(const Variant& variant, const Options& options, Runner& runner) {
     if (options.batch > 0) return options.batch;
-    sample(variant, 1);  // the first launch loads the kernel
-    if (variant.restore || options.cold || sample(variant, 1) >= SHORT_LAUNCH_MS) return 1;
-    const double one = sample(variant, 16) / 16;
+    runner.time(variant, 1);  // the first launch loads the kernel
+    if (variant.restore || options.cold || runner.time(variant, 1) >= SHORT_LAUNCH_MS) return 1;
+    const double one = runner.time(variant, 16) / 16;
     return std::clamp(static_cast<int>(std::ceil(BATCH_FILLS_MS / std::max(one, 1e-6))), 1, MAX_BATCH);
 }
 
@@ -83,7 +80,7 @@ const char* name_of(Status status) {
 }
 
 std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Variant>& variants,
-                                    const Options& options, const Sampler& sample) {
+                                    const Options& options, Runner& runner) {
     std::vector<Measurement> all;
     for (const Variant& v : variants) {
         Measurement m;
@@ -93,7 +90,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
             m.reason = v.cannot_run;
         } else {
             progress(options, fmt::format("{}: checking", v.name));
-            prove(problem, options, m);
+            prove(problem, options, runner, m);
             if (options.print && problem.show && m.status != Status::skipped) problem.show(v.name);
         }
         all.push_back(m);
@@ -103,15 +100,15 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
         for (Measurement& m : all) {
             if (!is_timed(m)) continue;
             progress(options, fmt::format("{}: warming up", m.variant->name));
-            m.batch = choose_batch(*m.variant, options, sample);
+            m.batch = choose_batch(*m.variant, options, runner);
             for (double spent = 0; spent < options.warmup_ms;)
-                spent += std::max(sample(*m.variant, m.batch), 0.01);
+                spent += std::max(runner.time(*m.variant, m.batch), 0.01);
         }
         for (int round = 0; round < options.repeats; ++round) {
             progress(options, fmt::format("round {} of {}", round + 1, options.repeats));
             for (Measurement& m : all) {
                 if (!is_timed(m)) continue;
-                const double elapsed = sample(*m.variant, m.batch);
+                const double elapsed = runner.time(*m.variant, m.batch);
                 if (!(elapsed > 0))
                     throw std::runtime_error(
                         fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
@@ -122,7 +119,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
         for (Measurement& m : all) {
             if (!is_timed(m)) continue;
             progress(options, fmt::format("{}: checking again", m.variant->name));
-            prove(problem, options, m);
+            prove(problem, options, runner, m);
             if (m.status == Status::wrong) {
                 m.reason = "after the timing: " + m.reason;
                 m.times_ms.clear();
@@ -133,15 +130,38 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
     return all;
 }
 
-Sampler event_sampler(bool cold, int64_t l2_bytes) {
-    auto timer = std::make_shared<CudaTimer>();
-    auto flush = std::make_shared<DeviceBuffer<char>>(cold ? 2 * l2_bytes : 0);
-    return [timer, flush](const Variant& variant, int batch) {
+namespace {
+
+class GpuRunner : public Runner {
+ public:
+    GpuRunner(bool cold, int64_t l2_bytes) : flush(cold ? 2 * l2_bytes : 0) {}
+
+    void run(const Variant& variant) override {
+        variant.launch();
+        if (simulation::not_simulated()) {
+            cudaGetLastError();
+            return;
+        }
+        CHECK_KERNEL();
+        CHECK_CUDA_CALL(cudaDeviceSynchronize());
+    }
+
+    double time(const Variant& variant, int batch) override {
         if (variant.restore) variant.restore();
-        if (flush->count()) flush->poison();
-        timer->start();
+        if (flush.count()) flush.poison();
+        timer.start();
         for (int i = 0; i < batch; ++i) variant.launch();
         CHECK_KERNEL();
-        return static_cast<double>(timer->stop());
-    };
+        return timer.stop();
+    }
+
+ private:
+    CudaTimer timer;
+    DeviceBuffer<char> flush;
+};
+
+}  // namespace
+
+std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes) {
+    return std::make_unique<GpuRunner>(cold, l2_bytes);
 }

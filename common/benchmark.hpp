@@ -2,6 +2,7 @@
 // none.
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,15 +61,21 @@ struct Measurement {
     std::optional<Counts> counts;
 };
 
-/// Runs `batch` launches of a variant and returns the milliseconds of all of them together.
-using Sampler = std::function<double(const Variant& variant, int batch)>;
+/// How a variant is run: on the GPU (gpu_runner), or in a test by a clock that ticks as told.
+class Runner {
+ public:
+    virtual ~Runner() = default;
+    /// One launch, waited for.
+    virtual void run(const Variant& variant) = 0;
+    /// The milliseconds that `batch` launches take together.
+    virtual double time(const Variant& variant, int batch) = 0;
+};
+
+/// CUDA events on the default stream; with `cold`, the L2 cache is flushed before each sample.
+std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes);
 
 /// Proves, warms up and times all variants as the rules of measuring say (README.md, "How it measures"):
 /// batches for short launches, round-robin rounds so that ratios are paired, and a second proof after the
 /// timing.
 std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Variant>& variants,
-                                    const Options& options, const Sampler& sample);
-
-/// The sampler for a GPU: CUDA events on the default stream; with `cold`, the L2 cache is flushed before each
-/// sample.
-Sampler event_sampler(bool cold, int64_t l2_bytes);
+                                    const Options& options, Runner& runner);

@@ -77,15 +77,7 @@ CommandLine::CommandLine(const std::string& program, const std::string& about) :
            "launches per sample; auto (default): enough to fill 100 us")
         ->type_name("N|auto");
     app.add_flag("--cold", o.cold, "flush the L2 cache before each sample");
-    app.add_option_function<std::string>(
-           "--check",
-           [&o](const std::string& text) {
-               if (text != "full" && text != "none")
-                   throw UsageError(fmt::format("--check: '{}' is not one of full, none", text));
-               o.check = text == "full";
-           },
-           "full (default): compare with the CPU; none: for profilers, the table says unchecked")
-        ->type_name("full|none");
+    choice("--check", o.check, {"full", "none"}, "none: for profilers, the table says unchecked");
     parser->number("--seed", o.seed, 0, std::numeric_limits<int64_t>::max(),
                    "seed of the random inputs (default 1)");
     parser->number("--device", o.device, 0, 1023, "which GPU, as CUDA numbers those it sees (default 0)");
@@ -97,8 +89,8 @@ CommandLine::CommandLine(const std::string& program, const std::string& about) :
     app.add_flag("--simulate", o.simulate,
                  "run on the CPU simulator: counts and checks, no times, no GPU needed");
     app.add_flag("--explain", o.explain, "with --simulate: the counts of each source line, the worst first");
-    app.add_flag("--sweep-sizes", o.sweep_sizes,
-                 "the sizes that scripts/run_all.sh runs, a line of options each");
+    choice("--sizes", o.sizes, {"sweep", "test", "large"},
+           "print the sizes that the scripts run, a line of options each");
 }
 
 CommandLine::~CommandLine() = default;
@@ -126,7 +118,7 @@ void CommandLine::choice(const std::string& name, std::string& value, const std:
                         fmt::format("{}: '{}' is not one of {}", name, text, fmt::join(choices, ", ")));
                 value = text;
             },
-            fmt::format("{} (default {})", help, value))
+            value.empty() ? help : fmt::format("{} (default {})", help, value))
         ->type_name(fmt::format("{}", fmt::join(choices, "|")));
 }
 

@@ -19,16 +19,17 @@ struct Options {
     std::vector<std::string> variants;  ///< empty: all
     std::string type;
     int repeats = NUM_REPEATS;
-    double warmup_ms = 50;  ///< for each variant
-    int batch = 0;          ///< launches per sample; 0: as many as fill 100 us
-    bool cold = false;      ///< flush the L2 cache before each sample
-    bool check = true;
+    double warmup_ms = 50;       ///< for each variant
+    int batch = 0;               ///< launches per sample; 0: as many as fill 100 us
+    bool cold = false;           ///< flush the L2 cache before each sample
+    std::string check = "full";  ///< full or none
     uint64_t seed = 1;
     int device = 0;
     bool print = false, quiet = false, profile = false;
     bool simulate = false, explain = false;
     std::string json_file, csv_file;
-    bool help = false, list = false, sweep_sizes = false;
+    bool help = false, list = false;
+    std::string sizes;  ///< sweep, test or large: print those sizes; empty: run
 };
 
 /// A whole number, with an optional suffix: k, M, G (powers of 1000) or Ki, Mi, Gi (powers of 1024).

@@ -18,8 +18,7 @@ Program::Program(std::string family_name, std::string program_name, std::string 
       argc(count),
       argv(arguments) {}
 
-int Program::run(const std::vector<std::pair<std::string, std::string>>& names_and_notes,
-                 const std::function<int()>& body) {
+int Program::run(const std::vector<Entry>& entries, const std::function<int()>& body) {
     const auto fail = [this](const std::string& message, int code) {
         std::fflush(stdout);
         fmt::print(stderr, "{}/{}: {}\n", family, name, message);
@@ -27,18 +26,21 @@ int Program::run(const std::vector<std::pair<std::string, std::string>>& names_a
     };
     try {
         std::vector<std::string> names;
-        for (const auto& [variant, note] : names_and_notes) names.push_back(variant);
+        for (const Entry& e : entries) names.push_back(e.name);
         options = command_line.parse(argc, argv, names);
         if (options.help) {
             fmt::print("{}\n", command_line.help_text());
             return EXIT_RIGHT;
         }
         if (options.list) {
-            for (const auto& [variant, note] : names_and_notes) fmt::print("{:<28} {}\n", variant, note);
+            for (const Entry& e : entries) fmt::print("{:<24} {:<8} {}\n", e.name, name_of(e.role), e.note);
             return EXIT_RIGHT;
         }
-        if (options.sweep_sizes) {
-            for (const std::string& line : sweep_sizes) fmt::print("{}\n", line);
+        if (!options.sizes.empty()) {
+            const auto& lines = options.sizes == "sweep"  ? sweep_sizes
+                                : options.sizes == "test" ? test_sizes
+                                                          : large_sizes;
+            for (const std::string& line : lines) fmt::print("{}\n", line);
             return EXIT_RIGHT;
         }
         if (options.explain && !options.simulate && !simulated())
@@ -95,7 +97,7 @@ int Program::measure(const Problem& problem, std::vector<Variant> variants) {
             };
 
     const std::vector<Measurement> measurements =
-        run_ladder(problem, variants, options, event_sampler(options.cold, device.l2_bytes));
+        run_ladder(problem, variants, options, *gpu_runner(options.cold, device.l2_bytes));
     const RunInfo run = describe_run(device, options);
     const std::vector<Figures> figures = figures_of(problem, measurements, run);
     if (!options.quiet) fmt::print("{}{}", table(problem, measurements, figures, run), explanations);

@@ -18,14 +18,21 @@ class Program {
     Options options;    ///< filled when `body` runs
     DeviceInfo device;  ///< filled by open_device()
 
-    /// Lines of options, one run of the program each, for scripts/run_all.sh.
-    std::vector<std::string> sweep_sizes;
+    /// Lines of options, one run of the program each: what scripts/run_all.sh measures, the awkward sizes at
+    /// which tests/run_sizes.sh checks every variant (small enough for the simulator), and those that only a
+    /// GPU can hold.
+    std::vector<std::string> sweep_sizes, test_sizes, large_sizes;
+
+    /// What --list shows of a variant.
+    struct Entry {
+        std::string name, note;
+        Role role;
+    };
 
     /// Reads the command line and runs `body`, which does the work of the family and returns the exit code.
     /// --help, --list and usage errors are answered here, and errors end as the exit codes say
     /// (cuda_error.cuh).
-    int run(const std::vector<std::pair<std::string, std::string>>& names_and_notes,
-            const std::function<int()>& body);
+    int run(const std::vector<Entry>& entries, const std::function<int()>& body);
 
     /// For an empty problem: says so. The exit code is that of success.
     int nothing_to_do(const std::string& why) const;

@@ -20,18 +20,18 @@ __global__ void transpose_dynamic(const T* in, T* out, Extent e, int tile_dim) {
     T* tile = reinterpret_cast<T*>(dynamic_shared);
     const int pitch = tile_dim + 1;
 
-    const int64_t first_row = tile_down() * tile_dim, first_col = blockIdx.x * static_cast<int64_t>(tile_dim);
+    const int first_row = tile_y() * tile_dim, first_col = blockIdx.x * tile_dim;
     for (int y = threadIdx.y; y < tile_dim; y += blockDim.y)
         for (int x = threadIdx.x; x < tile_dim; x += blockDim.x)
             if (first_row + y < e.rows && first_col + x < e.cols)
-                tile[y * pitch + x] = in[(first_row + y) * e.cols + first_col + x];
+                tile[y * pitch + x] = in[int64_t{first_row + y} * e.cols + first_col + x];
 
     __syncthreads();
 
     for (int y = threadIdx.y; y < tile_dim; y += blockDim.y)
         for (int x = threadIdx.x; x < tile_dim; x += blockDim.x)
             if (first_col + y < e.cols && first_row + x < e.rows)
-                out[(first_col + y) * e.rows + first_row + x] = tile[x * pitch + y];
+                out[int64_t{first_col + y} * e.rows + first_row + x] = tile[x * pitch + y];
 }
 
 int tile_bytes(int tile_dim, int element_bytes) {

@@ -5,7 +5,6 @@
 #ifdef LADDER_HAS_CUBLAS
 #include <cublas_v2.h>
 
-#include <climits>
 #endif
 
 /// Adds cublasSgeam / cublasDgeam with alpha = 1 and beta = 0, or the reason why it is not there.
@@ -28,17 +27,16 @@ inline void add_geam(Transpose& ladder) {
         "geam", note,
         [=](const float* in, float* out, Extent e) {
             const float one = 1, zero = 0;
-            const int m = static_cast<int>(e.rows), n = static_cast<int>(e.cols);
+            const int m = e.rows, n = e.cols;
             check(cublasSgeam(handle(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, in, n, &zero, out, m, out, m));
         },
         [=](const double* in, double* out, Extent e) {
             const double one = 1, zero = 0;
-            const int m = static_cast<int>(e.rows), n = static_cast<int>(e.cols);
+            const int m = e.rows, n = e.cols;
             check(cublasDgeam(handle(), CUBLAS_OP_T, CUBLAS_OP_N, m, n, &one, in, n, &zero, out, m, out, m));
         },
-        [](const DeviceInfo&, Extent e, int) -> std::string {
+        [](const DeviceInfo&, Extent, int) -> std::string {
             if (simulated()) return "a library's machine code is not simulated";
-            if (e.rows > INT_MAX || e.cols > INT_MAX) return "cuBLAS takes 32-bit sizes";
             return "";
         });
 #else

@@ -13,16 +13,16 @@
 
 template <typename T>
 __global__ void transpose_coalesced_reads(const T* in, T* out, Extent e) {
-    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
-    const int64_t row = tile_down() * TILE_DIM + threadIdx.y;
-    if (row < e.rows && col < e.cols) out[col * e.rows + row] = in[row * e.cols + col];
+    const int col = blockIdx.x * TILE_DIM + threadIdx.x;
+    const int row = tile_y() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) out[int64_t{col} * e.rows + row] = in[int64_t{row} * e.cols + col];
 }
 
 template <typename T>
 __global__ void transpose_coalesced_writes(const T* in, T* out, Extent e) {
-    const int64_t row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
-    const int64_t col = tile_down() * TILE_DIM + threadIdx.y;
-    if (row < e.rows && col < e.cols) out[col * e.rows + row] = in[row * e.cols + col];
+    const int row = blockIdx.x * TILE_DIM + threadIdx.x;
+    const int col = tile_y() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) out[int64_t{col} * e.rows + row] = in[int64_t{row} * e.cols + col];
 }
 
 int main(int argc, char** argv) {

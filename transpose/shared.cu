@@ -18,17 +18,17 @@ template <typename T>
 __global__ void transpose1(const T* in, T* out, Extent e) {
     __shared__ T tile[TILE_DIM][TILE_DIM];
 
-    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
-    const int64_t row = tile_down() * TILE_DIM + threadIdx.y;
-    if (row < e.rows && col < e.cols) tile[threadIdx.y][threadIdx.x] = in[row * e.cols + col];
+    const int col = blockIdx.x * TILE_DIM + threadIdx.x;
+    const int row = tile_y() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols) tile[threadIdx.y][threadIdx.x] = in[int64_t{row} * e.cols + col];
 
     __syncthreads();
 
     // Row and column of B: the block's place is mirrored, the thread's is not.
-    const int64_t out_row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.y;
-    const int64_t out_col = tile_down() * TILE_DIM + threadIdx.x;
+    const int out_row = blockIdx.x * TILE_DIM + threadIdx.y;
+    const int out_col = tile_y() * TILE_DIM + threadIdx.x;
     if (out_row < e.cols && out_col < e.rows)
-        out[out_row * e.rows + out_col] = tile[threadIdx.x][threadIdx.y];
+        out[int64_t{out_row} * e.rows + out_col] = tile[threadIdx.x][threadIdx.y];
 }
 
 int main(int argc, char** argv) {

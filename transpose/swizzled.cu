@@ -16,18 +16,19 @@ template <typename T>
 __global__ void transpose_swizzled(const T* in, T* out, Extent e) {
     __shared__ T tile[TILE_DIM][TILE_DIM];
 
-    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
-    const int64_t row = tile_down() * TILE_DIM + threadIdx.y;
-    if (row < e.rows && col < e.cols) tile[threadIdx.y][threadIdx.x ^ threadIdx.y] = in[row * e.cols + col];
+    const int col = blockIdx.x * TILE_DIM + threadIdx.x;
+    const int row = tile_y() * TILE_DIM + threadIdx.y;
+    if (row < e.rows && col < e.cols)
+        tile[threadIdx.y][threadIdx.x ^ threadIdx.y] = in[int64_t{row} * e.cols + col];
 
     __syncthreads();
 
     // Element (threadIdx.x, threadIdx.y) of the tile: row threadIdx.x, column threadIdx.y, swizzled by its
     // row.
-    const int64_t out_row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.y;
-    const int64_t out_col = tile_down() * TILE_DIM + threadIdx.x;
+    const int out_row = blockIdx.x * TILE_DIM + threadIdx.y;
+    const int out_col = tile_y() * TILE_DIM + threadIdx.x;
     if (out_row < e.cols && out_col < e.rows)
-        out[out_row * e.rows + out_col] = tile[threadIdx.x][threadIdx.y ^ threadIdx.x];
+        out[int64_t{out_row} * e.rows + out_col] = tile[threadIdx.x][threadIdx.y ^ threadIdx.x];
 }
 
 int main(int argc, char** argv) {

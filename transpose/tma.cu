@@ -61,7 +61,8 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ alignas(1024) Tile<T> tile;  // the swizzle's pattern repeats every 1024 bytes
     __shared__ alignas(8) uint64_t barrier;
 
-    const int row0 = static_cast<int>(tile_down()) * SIDE, col0 = blockIdx.x * SIDE;
+    const int row0 = blockIdx.x * SIDE,
+              col0 = tile_y() * SIDE;  // down A first, as in vectorized.cu
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -113,8 +114,8 @@ __global__ void __launch_bounds__(THREADS)
 
 /// The map of a rows x cols matrix, in boxes of one Tile's half. Made once for each matrix.
 template <typename T>
-const CUtensorMap& tensor_map(const T* matrix, int64_t rows, int64_t cols) {
-    static std::map<std::tuple<const T*, int64_t, int64_t>, CUtensorMap> made;
+const CUtensorMap& tensor_map(const T* matrix, int rows, int cols) {
+    static std::map<std::tuple<const T*, int, int>, CUtensorMap> made;
     const auto [place, is_new] = made.try_emplace({matrix, rows, cols});
     if (!is_new) return place->second;
 
@@ -144,7 +145,6 @@ std::string obstacle(const DeviceInfo& device, Extent e, int element_bytes) {
     if (device.major != 9) return "needs an sm_90 GPU";
     if (e.rows * element_bytes % 16 || e.cols * element_bytes % 16)
         return "the copy engine needs rows of A and of B that are multiples of 16 bytes";
-    if (e.rows >= INT32_MAX || e.cols >= INT32_MAX) return "the copy engine takes 32-bit coordinates";
     return "";
 }
 
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
         "tma", "boxes by the copy engine, swizzled by hardware",
         [](auto in, auto out, Extent e) {
             using T = std::remove_reference_t<decltype(*out)>;
-            transpose_tma<T><<<tiles(e, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
+            transpose_tma<T><<<tiles({e.cols, e.rows}, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
                 tensor_map(in, e.rows, e.cols), tensor_map<T>(out, e.cols, e.rows));
         },
         obstacle);

@@ -18,10 +18,13 @@ constexpr int TILE_DIM = 32;
 
 /// The shape of A, in elements: A[row][col] is in[row * cols + col], and B[col][row] is out[col * rows +
 /// row].
+/// Each side fits an int, so that a kernel counts rows and columns in 32 bits; their product does not, so
+/// offsets are widened before they are multiplied.
 struct Extent {
-    int64_t rows, cols;
-    int64_t count() const { return rows * cols; }
+    int rows, cols;
+    int64_t count() const { return int64_t{rows} * cols; }
 };
+constexpr int64_t MAX_SIDE = 2000000000;  // leaves room for the last tile to reach past the edge
 
 /// One block for each tile of A, whole or in part.
 inline dim3 tiles(Extent e, int tile_rows = TILE_DIM, int tile_cols = TILE_DIM) {
@@ -99,11 +102,10 @@ class Transpose {
 
 inline Transpose::Transpose(const char* name, const char* about, int argc, char** argv)
     : program("transpose", name, about, argc, argv) {
-    constexpr int64_t most = int64_t{1} << 40;
     program.command_line.types({"float", "double"});
-    program.command_line.size("--rows", rows, 0, most, "rows of A");
-    program.command_line.size("--cols", cols, 0, most, "columns of A");
-    program.command_line.size("--n", n, 0, most, "rows and columns; the tutorial's case is --n 128");
+    program.command_line.size("--rows", rows, 0, MAX_SIDE, "rows of A");
+    program.command_line.size("--cols", cols, 0, MAX_SIDE, "columns of A");
+    program.command_line.size("--n", n, 0, MAX_SIDE, "rows and columns; the tutorial's case is --n 128");
     program.command_line.exclusive("--n", "--rows");
     program.command_line.exclusive("--n", "--cols");
     program.sweep_sizes = {"--n 128",
@@ -113,6 +115,16 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
                            "--n 16384",
                            "--rows 12345 --cols 23456",
                            "--n 8192 --type double"};
+    // No cell, one, a row, a column, less and more than a tile, primes, and a side of more than 65535 tiles.
+    for (const char* type : {"float", "double"})
+        for (const char* shape :
+             {"--n 0", "--n 1", "--rows 1 --cols 97", "--rows 97 --cols 1", "--rows 31 --cols 33", "--n 32",
+              "--rows 33 --cols 63", "--rows 65 --cols 129", "--rows 100 --cols 77"})
+            program.test_sizes.push_back(std::string(shape) + " --type " + type);
+    program.large_sizes = {"--rows 1000 --cols 777",     "--rows 2097121 --cols 1",
+                           "--rows 1 --cols 2097121",    "--rows 2097121 --cols 33",
+                           "--rows 33 --cols 2097121",   "--rows 46349 --cols 46351",
+                           "--rows 2 --cols 1073741827", "--rows 32801 --cols 32803 --type double"};
     rungs.push_back({"copy",
                      "16 bytes a thread: the ceiling",
                      Role::ceiling,
@@ -123,9 +135,9 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
 }
 
 inline int Transpose::run() {
-    std::vector<std::pair<std::string, std::string>> names;
-    for (const Rung& r : rungs) names.emplace_back(r.name, r.note);
-    return program.run(names, [this] {
+    std::vector<Program::Entry> entries;
+    for (const Rung& r : rungs) entries.push_back({r.name, r.note, r.role});
+    return program.run(entries, [this] {
         const CommandLine& given = program.command_line;
         if (given.given("--n")) rows = cols = n;
         // A simulated run is small unless the command line asks for more: 8 x 6 tiles of 32 x 32.
@@ -142,7 +154,7 @@ inline int Transpose::run() {
 
 template <typename T>
 int Transpose::measure() {
-    const Extent e{rows, cols};
+    const Extent e{static_cast<int>(rows), static_cast<int>(cols)};
     DeviceBuffer<T> in(e.count()), out(e.count());
     std::vector<T> input(e.count()), output(e.count()), transposed(e.count());
     fill_distinct(input.data(), e.count(), program.options.seed);

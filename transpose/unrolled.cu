@@ -21,21 +21,21 @@ template <typename T>
 __global__ void transpose_rows_per_thread(const T* in, T* out, Extent e) {
     __shared__ T tile[TILE_DIM][TILE_DIM + 1];
 
-    const int64_t col = blockIdx.x * int64_t{TILE_DIM} + threadIdx.x;
-    const int64_t first_row = tile_down() * TILE_DIM + threadIdx.y;
+    const int col = blockIdx.x * TILE_DIM + threadIdx.x;
+    const int first_row = tile_y() * TILE_DIM + threadIdx.y;
 #pragma unroll
     for (int j = 0; j < TILE_DIM; j += ROWS_OF_THREADS)
         if (first_row + j < e.rows && col < e.cols)
-            tile[threadIdx.y + j][threadIdx.x] = in[(first_row + j) * e.cols + col];
+            tile[threadIdx.y + j][threadIdx.x] = in[int64_t{first_row + j} * e.cols + col];
 
     __syncthreads();
 
-    const int64_t first_out_row = blockIdx.x * int64_t{TILE_DIM} + threadIdx.y;
-    const int64_t out_col = tile_down() * TILE_DIM + threadIdx.x;
+    const int first_out_row = blockIdx.x * TILE_DIM + threadIdx.y;
+    const int out_col = tile_y() * TILE_DIM + threadIdx.x;
 #pragma unroll
     for (int j = 0; j < TILE_DIM; j += ROWS_OF_THREADS)
         if (first_out_row + j < e.cols && out_col < e.rows)
-            out[(first_out_row + j) * e.rows + out_col] = tile[threadIdx.x][threadIdx.y + j];
+            out[int64_t{first_out_row + j} * e.rows + out_col] = tile[threadIdx.x][threadIdx.y + j];
 }
 
 constexpr int BDIMX = 32, BDIMY = 16;
@@ -49,22 +49,23 @@ __global__ void transformSmemUnrollPad(const T* in, T* out, Extent e) {
     constexpr int pitch = 2 * BDIMX + IPAD;
     __shared__ T tile[BDIMY * pitch];
 
-    const int64_t row = tile_down() * BDIMY + threadIdx.y;
-    const int64_t col = blockIdx.x * int64_t{2 * BDIMX} + threadIdx.x;
-    if (row < e.rows && col < e.cols) tile[threadIdx.y * pitch + threadIdx.x] = in[row * e.cols + col];
+    const int row = tile_y() * BDIMY + threadIdx.y;
+    const int col = blockIdx.x * 2 * BDIMX + threadIdx.x;
+    if (row < e.rows && col < e.cols)
+        tile[threadIdx.y * pitch + threadIdx.x] = in[int64_t{row} * e.cols + col];
     if (row < e.rows && col + BDIMX < e.cols)
-        tile[threadIdx.y * pitch + threadIdx.x + BDIMX] = in[row * e.cols + col + BDIMX];
+        tile[threadIdx.y * pitch + threadIdx.x + BDIMX] = in[int64_t{row} * e.cols + col + BDIMX];
 
     __syncthreads();
 
     // The block's threads as 32 rows of 16: BDIMY neighbours write a row of B.
     const int number = threadIdx.y * BDIMX + threadIdx.x;
     const int y = number / BDIMY, x = number % BDIMY;
-    const int64_t out_row = blockIdx.x * int64_t{2 * BDIMX} + y;
-    const int64_t out_col = tile_down() * BDIMY + x;
-    if (out_row < e.cols && out_col < e.rows) out[out_row * e.rows + out_col] = tile[x * pitch + y];
+    const int out_row = blockIdx.x * 2 * BDIMX + y;
+    const int out_col = tile_y() * BDIMY + x;
+    if (out_row < e.cols && out_col < e.rows) out[int64_t{out_row} * e.rows + out_col] = tile[x * pitch + y];
     if (out_row + BDIMX < e.cols && out_col < e.rows)
-        out[(out_row + BDIMX) * e.rows + out_col] = tile[x * pitch + y + BDIMX];
+        out[int64_t{out_row + BDIMX} * e.rows + out_col] = tile[x * pitch + y + BDIMX];
 }
 
 int main(int argc, char** argv) {

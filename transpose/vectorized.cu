@@ -10,13 +10,13 @@
 // pack p is
 //         kept at p XOR (r / V mod 8). Eight lanes that store one pack into rows V apart hit eight different
 //         packs, and so do eight lanes that read a row.
-// Cost:   rows must start at multiples of 16 bytes; where they do not, the same kernel moves single elements.
+// Cost:   rows must start at multiples of 16 bytes; on a side where they do not, it moves single elements.
 // Wrong still: little: it runs at the copy's speed. See tma.cu for what Hopper's copy engine does.
 // Texts: none goes this far.
 #include "geam.cuh"
 
-constexpr int SIDE = 64;  // of a tile, in elements
-constexpr int THREADS = 256;
+constexpr int PACKS = 16;               // in a row of the tile: 256 bytes
+constexpr int THREADS = PACKS * PACKS;  // one patch each
 
 /// 16 bytes: V elements.
 template <typename T>
@@ -25,78 +25,69 @@ struct alignas(16) Pack {
     T at[V];
 };
 
-/// Reads the V elements from (row, col) on. What lies outside of the matrix stays undefined and is never
-/// written.
-template <bool ALIGNED, typename T>
-__device__ Pack<T> load(const T* matrix, int64_t row, int64_t col, int64_t rows, int64_t cols) {
-    Pack<T> pack = {};
-    if (row >= rows) return pack;
-    const T* from = matrix + row * cols + col;
-    if (ALIGNED) {
-        if (col < cols) pack = *reinterpret_cast<const Pack<T>*>(from);
-    } else {
-#pragma unroll
-        for (int i = 0; i < Pack<T>::V; ++i)
-            if (col + i < cols) pack.at[i] = from[i];
-    }
-    return pack;
-}
-
-template <bool ALIGNED, typename T>
-__device__ void store(T* matrix, int64_t row, int64_t col, int64_t rows, int64_t cols, Pack<T> pack) {
-    if (row >= rows) return;
-    T* to = matrix + row * cols + col;
-    if (ALIGNED) {
-        if (col < cols) *reinterpret_cast<Pack<T>*>(to) = pack;
-    } else {
-#pragma unroll
-        for (int i = 0; i < Pack<T>::V; ++i)
-            if (col + i < cols) to[i] = pack.at[i];
-    }
-}
-
-template <bool ALIGNED, typename T>
+template <typename T>
 __global__ void __launch_bounds__(THREADS) transpose_vectorized(const T* in, T* out, Extent e) {
     constexpr int V = Pack<T>::V;
-    constexpr int PACKS = SIDE / V;  // in a row of the tile
+    constexpr int SIDE = PACKS * V;
     __shared__ Pack<T> tile[SIDE][PACKS];
 
-    const int64_t row0 = tile_down() * SIDE, col0 = blockIdx.x * int64_t{SIDE};
+    // Blocks start in the order of x. Here x runs down A, which is along B: the blocks that are at work
+    // together write long stretches of a few rows of B, and the memory likes that better than the other way
+    // round.
+    const int row0 = blockIdx.x * SIDE, col0 = tile_y() * SIDE;
 
-#pragma unroll
-    for (int patch = threadIdx.x; patch < PACKS * PACKS; patch += THREADS) {
-        const int down = patch / PACKS, across = patch % PACKS;
-        Pack<T> a[V];
+    const int down = threadIdx.x / PACKS, across = threadIdx.x % PACKS;
+    const int row = row0 + down * V, col = col0 + across * V;
+    Pack<T> a[V] = {};
+    if (e.cols % V == 0) {
 #pragma unroll
         for (int i = 0; i < V; ++i)
-            a[i] = load<ALIGNED>(in, row0 + down * V + i, col0 + across * V, e.rows, e.cols);
+            if (row + i < e.rows && col < e.cols)
+                a[i] = *reinterpret_cast<const Pack<T>*>(&in[int64_t{row + i} * e.cols + col]);
+    } else {
 #pragma unroll
-        for (int j = 0; j < V; ++j) {
-            Pack<T> b;
+        for (int i = 0; i < V; ++i)
 #pragma unroll
-            for (int i = 0; i < V; ++i) b.at[i] = a[i].at[j];
-            tile[across * V + j][down ^ (across & 7)] = b;
-        }
+            for (int j = 0; j < V; ++j)
+                if (row + i < e.rows && col + j < e.cols)
+                    a[i].at[j] = in[int64_t{row + i} * e.cols + col + j];
+    }
+
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+        Pack<T> b;
+#pragma unroll
+        for (int i = 0; i < V; ++i) b.at[i] = a[i].at[j];
+        tile[across * V + j][down ^ (across & 7)] = b;
     }
 
     __syncthreads();
 
+    if (e.rows % V == 0) {
 #pragma unroll
-    for (int k = threadIdx.x; k < SIDE * PACKS; k += THREADS) {
-        const int row = k / PACKS, pack = k % PACKS;
-        store<ALIGNED>(out, col0 + row, row0 + pack * V, e.cols, e.rows, tile[row][pack ^ (row / V & 7)]);
+        for (int k = threadIdx.x; k < SIDE * PACKS; k += THREADS) {
+            const int r = k / PACKS, pack = k % PACKS;
+            if (col0 + r < e.cols && row0 + pack * V < e.rows)
+                *reinterpret_cast<Pack<T>*>(&out[int64_t{col0 + r} * e.rows + row0 + pack * V]) =
+                    tile[r][pack ^ (r / V & 7)];
+        }
+    } else {
+        // Neighbouring lanes write neighbouring elements: a lane that wrote V of its own would touch V times
+        // the sectors.
+        for (int k = threadIdx.x; k < SIDE * SIDE; k += THREADS) {
+            const int r = k / SIDE, c = k % SIDE;
+            if (col0 + r < e.cols && row0 + c < e.rows)
+                out[int64_t{col0 + r} * e.rows + row0 + c] = tile[r][c / V ^ (r / V & 7)].at[c % V];
+        }
     }
 }
 
 int main(int argc, char** argv) {
     Transpose ladder("vectorized", "Transposes with 16-byte accesses and a swizzled tile: the top rung.",
                      argc, argv);
-    ladder.variant("vectorized", "64x64 tile, 16-byte accesses, swizzle", [](auto in, auto out, Extent e) {
-        const int V = 16 / sizeof(*in);
-        if (e.rows % V == 0 && e.cols % V == 0)
-            transpose_vectorized<true><<<tiles(e, SIDE, SIDE), THREADS>>>(in, out, e);
-        else
-            transpose_vectorized<false><<<tiles(e, SIDE, SIDE), THREADS>>>(in, out, e);
+    ladder.variant("vectorized", "16 bytes on every side, swizzled tile", [](auto in, auto out, Extent e) {
+        const int side = PACKS * (16 / sizeof(*in));
+        transpose_vectorized<<<tiles({e.cols, e.rows}, side, side), THREADS>>>(in, out, e);
     });
     add_geam(ladder);
     return ladder.run();
