@@ -49,9 +49,11 @@ void prove(const Problem& problem, const Options& options, Runner& runner, Measu
 
 // The launches that one sample takes.
 int choose_batch(const Variant& variant, const Options& options, Runner& runner) {
+    // What is restored or flushed before a sample is so for the first launch alone.
+    if (variant.restore || options.cold) return 1;
     if (options.batch > 0) return options.batch;
     runner.time(variant, 1);  // the first launch loads the kernel
-    if (variant.restore || options.cold || runner.time(variant, 1) >= SHORT_LAUNCH_MS) return 1;
+    if (runner.time(variant, 1) >= SHORT_LAUNCH_MS) return 1;
     const double one = runner.time(variant, 16) / 16;
     return std::clamp(static_cast<int>(std::ceil(BATCH_FILLS_MS / std::max(one, 1e-6))), 1, MAX_BATCH);
 }

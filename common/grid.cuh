@@ -27,7 +27,7 @@ inline dim3 grid_of_tiles(int64_t across, int64_t down) {
                 static_cast<unsigned>(layers));
 }
 
-/// The y of this block's tile in a grid_of_tiles: 0, 1, ...
-__device__ inline int64_t tile_y() {
-    return blockIdx.y + static_cast<int64_t>(gridDim.y) * blockIdx.z;
-}
+#ifdef __CUDACC__
+/// The y of this block's tile in a grid_of_tiles: 0, 1, ... Fits an int as long as a side of the problem does.
+__device__ inline int tile_y() { return blockIdx.y + gridDim.y * blockIdx.z; }
+#endif

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# sanitize.sh [--build DIR] [PROGRAM...]: compute-sanitizer's four tools over the programs (default: all of the build), on
+# a GPU: every rung once, at an odd size that the family declares. Peers, whose code is not ours, are left out.
+#
+# Exit code: 0 clean; 1 something was found; 77 no compute-sanitizer or no GPU.
+# shellcheck source=scripts/build.sh
+source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
+
+build=$default_build
+if [[ ${1:-} == --build ]]; then
+    build=$(realpath "$2")
+    shift 2
+fi
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+if [[ ! -x $sanitizer ]] || ! have_gpu; then
+    echo "sanitize.sh: needs compute-sanitizer and a GPU" >&2
+    exit 77
+fi
+mapfile -t programs < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else cat "$build/programs.txt"; fi)
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+passed=0 failed=0
+for program in "${programs[@]}"; do
+    mapfile -t variants < <("$build/$program" --list | awk '$2 != "peer" {print $1}')
+    # The last of the test sizes is the one with the most of everything: several blocks, all of them ragged.
+    read -r -a size < <("$build/$program" --sizes test | tail -n 1)
+    for tool in memcheck racecheck initcheck synccheck; do
+        code=0
+        timeout 300 "$sanitizer" --tool "$tool" --error-exitcode 99 "$build/$program" "${size[@]}" --profile \
+            --variant "${variants[@]}" >"$log" 2>&1 || code=$?
+        if [[ $code == 0 || $code == 77 ]]; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "$tool $program ${size[*]}: exit code $code"
+            grep -E '=========|WRONG' "$log" | head -n 20
+        fi
+    done
+done
+echo "compute-sanitizer: $passed passed, $failed failed"
+[[ $failed == 0 ]]

@@ -1,0 +1,241 @@
+#include "report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <locale>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+using nlohmann::json;
+
+namespace {
+
+// Three variants at 1 GB of traffic: a ceiling of 1 ms, a rung of 2 ms, a peer of 3 ms, and a wrong one.
+struct Report : testing::Test {
+    std::vector<Variant> variants;
+    std::vector<Measurement> measurements;
+    Problem problem;
+    RunInfo run;
+
+    Report() {
+        problem.family = "transpose";
+        problem.program = "padded";
+        problem.headline = "3 x 5 float";
+        problem.type = "float";
+        problem.sizes = {{"rows", 3}, {"cols", 5}};
+        problem.bytes = 1e9;
+        problem.working_set = 1e9;
+        problem.ceiling = "copy";
+        run.device.name = "A \"GPU\", with a comma";
+        run.device.l2_bytes = 50 << 20;
+        run.device.peak_bandwidth = 2e12;
+        run.device.runtime = "13.0";
+        run.seed = 42;
+        const auto add = [this](const char* name, Role role, Status status, double ms) {
+            Variant v;
+            v.name = name;
+            v.note = std::string("note of ") + name;
+            v.role = role;
+            variants.push_back(v);
+            Measurement m;
+            m.status = status;
+            m.comparison.compared = 15;
+            if (ms > 0) {
+                m.times_ms.assign(6, ms);
+                m.batch = 1;
+            } else {
+                m.reason = "7 of 15 wrong";
+                m.comparison.wrong = 7;
+                m.comparison.worst_error = std::numeric_limits<double>::infinity();
+            }
+            measurements.push_back(m);
+        };
+        add("copy", Role::ceiling, Status::ok, 1);
+        add("padded", Role::rung, Status::ok, 2);
+        add("geam", Role::peer, Status::ok, 3);
+        add("broken", Role::rung, Status::wrong, 0);
+        for (size_t i = 0; i < variants.size(); ++i) measurements[i].variant = &variants[i];
+    }
+
+    std::vector<json> records() {
+        std::istringstream in(json_lines(problem, measurements, figures_of(problem, measurements, run), run));
+        std::vector<json> all;
+        for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+        return all;
+    }
+    std::string text() { return table(problem, measurements, figures_of(problem, measurements, run), run); }
+};
+
+struct DecimalComma : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+};
+
+}  // namespace
+
+TEST_F(Report, FiguresOfARecord) {
+    const json r = records()[1];
+    EXPECT_EQ(r["family"], "transpose");
+    EXPECT_EQ(r["variant"], "padded");
+    EXPECT_EQ(r["role"], "rung");
+    EXPECT_EQ(r["problem"], (json{{"rows", 3}, {"cols", 5}}));
+    EXPECT_EQ(r["status"], "ok");
+    EXPECT_EQ(r["time_ms_mean"], 2.0);
+    EXPECT_EQ(r["time_ms_stddev"], 0.0);
+    EXPECT_EQ(r["samples"], 6);
+    EXPECT_EQ(r["gbps"], 500.0);  // 1e9 bytes in 2 ms, decimal
+    EXPECT_EQ(r["fraction_of_ceiling"], 0.5);
+    EXPECT_EQ(r["fraction_low"], 0.5);
+    EXPECT_EQ(r["speedup_over_peer"], 1.5);
+    EXPECT_EQ(r["gpu"], "A \"GPU\", with a comma");
+    EXPECT_EQ(r["seed"], 42);
+    EXPECT_EQ(r["simulated"], false);
+}
+
+TEST_F(Report, WhatIsMissingIsNull) {
+    const auto all = records();
+    for (const char* key : {"tflops", "flops", "reason", "counts"}) EXPECT_TRUE(all[1][key].is_null()) << key;
+    EXPECT_TRUE(all[2]["speedup_over_peer"].is_null());  // the peer over itself
+    const json& broken = all[3];
+    EXPECT_EQ(broken["status"], "wrong");
+    EXPECT_EQ(broken["reason"], "7 of 15 wrong");
+    for (const char* key : {"time_ms_mean", "time_ms_stddev", "time_ms_median", "time_ms_min", "time_ms_max",
+                            "samples", "batch", "gbps", "fraction_of_ceiling", "fraction_low",
+                            "fraction_high", "l2_resident", "speedup_over_peer", "worst_error"})
+        EXPECT_TRUE(broken[key].is_null()) << key;
+}
+
+TEST_F(Report, AllRecordsHaveTheSameKeys) {
+    std::vector<std::string> first;
+    for (const json& r : records()) {
+        std::vector<std::string> keys;
+        for (const auto& [key, value] : r.items()) keys.push_back(key);
+        if (first.empty()) first = keys;
+        EXPECT_EQ(keys, first);
+    }
+}
+
+TEST_F(Report, AFewSamplesGiveNoInterval) {
+    for (Measurement& m : measurements)
+        if (!m.times_ms.empty()) m.times_ms.resize(3);
+    const json r = records()[1];
+    EXPECT_EQ(r["fraction_of_ceiling"], 0.5);
+    EXPECT_TRUE(r["fraction_low"].is_null());
+}
+
+TEST_F(Report, OneSampleHasNoDeviation) {
+    measurements[1].times_ms.resize(1);
+    measurements[0].times_ms.resize(1);
+    measurements[2].times_ms.resize(1);
+    EXPECT_TRUE(records()[1]["time_ms_stddev"].is_null());
+}
+
+TEST_F(Report, MarksWhatMayComeFromTheCache) {
+    EXPECT_EQ(records()[1]["l2_resident"], false);
+    problem.working_set = 4.0 * (50 << 20) - 1;
+    EXPECT_EQ(records()[1]["l2_resident"], true);
+    EXPECT_NE(text().find("500 L2"), std::string::npos);
+    run.cold = true;
+    EXPECT_EQ(records()[1]["l2_resident"], false);
+}
+
+TEST_F(Report, MarksWhatIsAboveThePeak) {
+    EXPECT_EQ(text().find(">peak"), std::string::npos);
+    run.device.peak_bandwidth = 0.9e12;
+    EXPECT_NE(text().find("1000 >peak"), std::string::npos);
+    EXPECT_EQ(records()[0]["above_peak"], true);
+    EXPECT_EQ(records()[1]["above_peak"], false);
+}
+
+TEST_F(Report, TheTableShowsNoTimeForAWrongResult) {
+    const std::string t = text();
+    const size_t line = t.find("\nbroken ");
+    ASSERT_NE(line, std::string::npos);
+    const std::string row = t.substr(line + 1, t.find('\n', line + 1) - line - 1);
+    EXPECT_NE(row.find("WRONG"), std::string::npos);
+    EXPECT_EQ(row.find_first_of("0123456789"), std::string::npos) << row;
+    EXPECT_NE(t.find("broken: WRONG: 7 of 15 wrong"), std::string::npos);
+    EXPECT_NE(t.find("2.0000 ± 0.0000"), std::string::npos);
+    EXPECT_NE(t.find("50.0 ± 0.0 %"), std::string::npos);
+    EXPECT_NE(t.find("padded is faster than geam: 1.500 times its speed (95 %: 1.500 to 1.500)"),
+              std::string::npos);
+}
+
+TEST_F(Report, FasterIsSaidOnlyWhereTheIntervalExcludesOne) {
+    measurements[1].times_ms = {2, 4, 2, 4, 2, 4};
+    measurements[2].times_ms = {3, 3, 3, 3, 3, 3};
+    EXPECT_NE(text().find("padded is no different from geam"), std::string::npos);
+    measurements[1].times_ms.assign(6, 4.0);
+    EXPECT_NE(text().find("padded is slower than geam"), std::string::npos);
+}
+
+TEST_F(Report, ALocaleWithADecimalCommaChangesNothing) {
+    const std::string before = text();
+    const auto records_before = records();
+    const std::locale old = std::locale::global(std::locale(std::locale::classic(), new DecimalComma));
+    EXPECT_EQ(text(), before);
+    EXPECT_EQ(records(), records_before);
+    std::locale::global(old);
+}
+
+TEST_F(Report, CsvHasTheColumnsOfTheRecordsAndQuotes) {
+    const std::string lines = json_lines(problem, measurements, figures_of(problem, measurements, run), run);
+    std::istringstream in(csv(lines));
+    std::string header, row;
+    std::getline(in, header);
+    EXPECT_EQ(header.substr(0, 35), "family,program,variant,role,note,pr");
+    std::getline(in, row);
+    std::getline(in, row);
+    EXPECT_NE(row.find("\"A \"\"GPU\"\", with a comma\""), std::string::npos);
+    EXPECT_NE(row.find("\"{\"\"rows\"\":3,\"\"cols\"\":5}\""), std::string::npos);
+    EXPECT_NE(row.find(",2.0,0.0,2.0,"), std::string::npos);
+    EXPECT_EQ(csv(""), "");
+}
+
+TEST_F(Report, SimulatedRunsShowCountsAndNoTimes) {
+    run.simulated = true;
+    for (Measurement& m : measurements) {
+        m.times_ms.clear();
+        m.counts = Counts{32, 1, 1, 1, 4, 4, std::nan(""), std::nan(""), 6, 2};
+    }
+    const std::string t = text();
+    EXPECT_NE(t.find("simulated on the CPU: counts, no times"), std::string::npos);
+    EXPECT_NE(t.find("32.00 (1.00)"), std::string::npos);
+    EXPECT_NE(t.find("2 of 6"), std::string::npos);
+    EXPECT_EQ(t.find("(ms)"), std::string::npos);
+    const auto all = records();
+    EXPECT_EQ(all[1]["counts"]["shared_load_wavefronts"], 32.0);
+    EXPECT_TRUE(all[1]["counts"]["global_store_sectors"].is_null());
+    EXPECT_TRUE(all[3]["counts"].is_null());  // a wrong result publishes no figure
+    EXPECT_EQ(all[1]["simulated"], true);
+}
+
+TEST(OutputFile, KeepsTheOldFileUntilTheNewOneIsWhole) {
+    const std::string path = testing::TempDir() + "ladder_output_test.jsonl";
+    std::ofstream(path) << "old";
+    const auto content = [&] {
+        std::ifstream in(path);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    {
+        OutputFile file("--json", path);
+        EXPECT_EQ(content(), "old");
+    }
+    EXPECT_EQ(content(), "old");
+    {
+        OutputFile file("--json", path);
+        file.write("new\n");
+    }
+    EXPECT_EQ(content(), "new\n");
+    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+    std::filesystem::remove(path);
+}
+
+TEST(OutputFile, RefusesAtOnceWhatCannotBeWritten) {
+    EXPECT_THROW(OutputFile("--json", "/no/such/directory/x.jsonl"), UsageError);
+    EXPECT_THROW(OutputFile("--json", testing::TempDir()), UsageError);
+}

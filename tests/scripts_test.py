@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""The scripts: tables from records, and how the sweep and the demo treat what fails."""
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+tables = [sys.executable, os.path.join(root, "scripts/tables.py")]
+
+
+def record(**changes):
+    base = dict(family="transpose", program="padded", variant="padded", role="rung", note="a note",
+                problem={"rows": 64, "cols": 32}, type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
+                time_ms_stddev=0.01, gbps=1234.4, tflops=None, l2_resident=False, fraction_of_ceiling=0.75,
+                fraction_low=0.74, fraction_high=0.76, speedup_over_peer=None, simulated=False, counts=None, gpu="A GPU",
+                driver="13.0", runtime="13.0", compiler="nvcc", revision="abc", date="2026-01-02T03:04:05Z")
+    return json.dumps({**base, **changes}) + "\n"
+
+
+class Tables(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.records = os.path.join(self.directory.name, "r.jsonl")
+        self.page = os.path.join(self.directory.name, "p.md")
+        with open(self.records, "w", encoding="utf-8") as file:
+            file.write(record(variant="copy", role="ceiling", fraction_of_ceiling=1.0))
+            file.write(record())
+            file.write(record(problem={"rows": 1, "cols": 1}, status="wrong", time_ms_mean=None, time_ms_stddev=None,
+                              fraction_of_ceiling=None, fraction_low=None, fraction_high=None))
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write("before\n<!-- table: transpose rows=64 type=float -->\nold\n<!-- /table -->\nafter\n"
+                       "<!-- table: transpose -->\n<!-- /table -->\n")
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def run_tables(self, *arguments):
+        return subprocess.run([*tables, self.records, *arguments], capture_output=True, text=True, check=False)
+
+    def test_write_then_check(self):
+        self.assertEqual(self.run_tables("--check", self.page).returncode, 1)
+        self.assertEqual(self.run_tables("--write", self.page).returncode, 0)
+        self.assertEqual(self.run_tables("--check", self.page).returncode, 0)
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| padded | padded | a note | 0.5000 ± 0.0100 | 1234 | 75.0 ± 1.0 |  |", text)
+        self.assertIn("| padded | padded | 75.0 ± 1.0 | WRONG |", text)
+        self.assertIn("64 x 32 float; A GPU", text)
+        self.assertTrue(text.startswith("before\n") and "\nafter\n" in text and "old" not in text)
+
+    def test_a_wrong_result_has_no_row_in_the_ladder(self):
+        self.run_tables("--write", self.page)
+        with open(self.page, encoding="utf-8") as file:
+            ladder = file.read().split("after")[0]
+        self.assertNotIn("WRONG", ladder)
+
+    def test_summary(self):
+        r = self.run_tables()
+        self.assertEqual(r.returncode, 0)
+        self.assertIn("## transpose", r.stdout)
+
+
+class Sweep(unittest.TestCase):
+    """run_all.sh over a build directory of pretended programs."""
+
+    def sweep(self, programs, *arguments):
+        with tempfile.TemporaryDirectory() as build:
+            os.mkdir(os.path.join(build, "f"))
+            with open(os.path.join(build, "programs.txt"), "w", encoding="utf-8") as file:
+                file.writelines(f"f/{name}\n" for name in programs)
+            for name, body in programs.items():
+                path = os.path.join(build, "f", name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write('#!/bin/bash\n[[ $* == *--sizes* ]] && { echo "--n 1"; exit; }\n'
+                               'for i; do [[ $before == --json ]] && out=$i; before=$i; done\n' + body)
+                os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
+            out = os.path.join(build, "out")
+            r = subprocess.run([os.path.join(root, "scripts/run_all.sh"), "--no-build", "--build", build, "--out", out,
+                                *arguments], capture_output=True, text=True, timeout=120, check=False)
+            lines = []
+            if os.path.isdir(out):
+                for name in os.listdir(out):
+                    if name.endswith(".jsonl"):
+                        with open(os.path.join(out, name), encoding="utf-8") as file:
+                            lines = file.readlines()
+            return r, lines
+
+    good = f"echo '{record().strip()}' > \"$out\"\n"
+
+    def test_all_right(self):
+        r, lines = self.sweep({"a": self.good, "b": self.good})
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("2 runs passed, 0 failed, 0 skipped", r.stdout)
+        self.assertEqual(len(lines), 2)
+
+    def test_a_fault_in_one_does_not_end_the_others(self):
+        r, lines = self.sweep({"a": "kill -SEGV $$\n", "b": self.good, "c": "exit 1\n"})
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("1 runs passed, 2 failed, 0 skipped", r.stdout)
+        self.assertIn("FAILED: f/a", r.stdout)
+        self.assertEqual(len(lines), 1)
+
+    def test_no_record_is_a_failure(self):
+        r, _ = self.sweep({"a": "exit 0\n"})
+        self.assertEqual(r.returncode, 1)
+
+    def test_skips_are_listed_and_nothing_run_is_77(self):
+        r, _ = self.sweep({"a": "echo 'no GPU' >&2; exit 77\n"})
+        self.assertEqual(r.returncode, 77)
+        self.assertIn("skipped: f/a", r.stdout)
+        self.assertIn("no GPU", r.stdout)
+        self.assertIn("0 runs passed, 0 failed, 1 skipped", r.stdout)
+
+    def test_no_programs_is_no_success(self):
+        self.assertEqual(self.sweep({})[0].returncode, 77)
+        self.assertEqual(self.sweep({"a": self.good}, "--family", "nothing")[0].returncode, 77)
+
+    def test_usage(self):
+        self.assertEqual(self.sweep({}, "--nonsense")[0].returncode, 2)
+        self.assertEqual(self.sweep({}, "--family")[0].returncode, 2)
+
+
+class Demo(unittest.TestCase):
+    def test_usage(self):
+        demo = os.path.join(root, "scripts/run_demo.sh")
+        for arguments in ([], ["nowhere/nothing.cu"], ["README.md"]):
+            r = subprocess.run([demo, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(r.returncode, 2, arguments)
+        self.assertEqual(subprocess.run([demo, "--help"], capture_output=True, check=False).returncode, 0)
+
+
+class Shell(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("shellcheck"), "shellcheck is not installed")
+    def test_shellcheck(self):
+        scripts = [os.path.join(d, f) for d in ("scripts", "tests") for f in os.listdir(os.path.join(root, d))
+                   if f.endswith(".sh")]
+        r = subprocess.run(["shellcheck", "-x", *scripts], cwd=root, capture_output=True, text=True, check=False)
+        self.assertEqual(r.returncode, 0, r.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
