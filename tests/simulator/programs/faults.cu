@@ -20,8 +20,8 @@
 
 namespace cg = cooperative_groups;
 
-#pragma nv_diag_suppress \
-    static_var_with_dynamic_init  // cuda::barrier in shared memory is initialised by init()
+// A cuda::barrier in shared memory is initialised by init().
+#pragma nv_diag_suppress static_var_with_dynamic_init
 
 namespace {
 
