@@ -48,6 +48,10 @@ class Failure(Exception):
     """What went wrong, in words for the user."""
 
 
+class Skipped(Exception):
+    """The program says that it cannot run here: exit 77."""
+
+
 # ---- reading both sides: text in, [{"kernel": name, counter: value}] in the order of launches out
 
 
@@ -77,6 +81,8 @@ def parse_ncu_csv(text):
     """Reads ncu's --csv: one row for each metric of each launch, after lines like "==PROF== Connected"."""
     lines = text.splitlines()
     starts = [i for i, line in enumerate(lines) if line.lstrip().startswith('"ID"')]
+    if not starts and "No kernels were profiled" in text:
+        return []
     if not starts:
         tail = "\n".join(lines[-8:])
         raise Failure(f"ncu wrote no table; its last lines:\n{tail}")
@@ -226,6 +232,8 @@ def execute(command, environment, what, good=(0,)):
         raise Failure(f"{command[0]}: not found")
     except subprocess.TimeoutExpired:
         raise Failure(f"{what}: still running after {SECONDS} s")
+    if done.returncode == 77:
+        raise Skipped(what)
     if done.returncode not in good:
         tail = (done.stdout + done.stderr).strip()[-1500:]
         raise Failure(f"{what}: exit {done.returncode}\n{tail}")
@@ -246,9 +254,7 @@ def simulate(library, command, what, good=(0,)):
         environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), LADDER_SIMULATOR_LAUNCHES=str(log))
         environment.pop("LADDER_PATTERNS_OUT", None)
         execute(command, environment, f"simulator on {what}", good)
-        if not log.exists():
-            raise Failure(f"simulator on {what}: no launches were written down")
-        return parse_launches(log.read_text())
+        return parse_launches(log.read_text()) if log.exists() else []  # a program may launch nothing
 
 
 def programs(folder):
@@ -278,12 +284,16 @@ def simulate_program(library, group, name, command):
 
 
 def record(options, allowed):
-    results, rows_of = [], {}
+    results, rows_of, skipped = [], {}, []
     for group, name, command in programs(options.bin):
         print(f"{name} ...", flush=True)
         patterns = pattern_list(command) if group == "patterns" else None
-        rows = compare(name, measure(options.ncu, command, name),
-                       simulate_program(options.simulator, group, name, command), patterns)
+        try:
+            simulated = simulate_program(options.simulator, group, name, command)
+            rows = compare(name, measure(options.ncu, command, name), simulated, patterns)
+        except Skipped:
+            skipped.append(name)
+            continue
         title = "Single-access patterns" if patterns else name
         results.append((title, rows, patterns is not None))
         rows_of.setdefault(group, []).extend(rows)
@@ -293,7 +303,10 @@ def record(options, allowed):
     options.out_md.parent.mkdir(parents=True, exist_ok=True)
     for group, rows in rows_of.items():
         (options.out_data / f"h200-{group}.tsv").write_text(data_tsv(rows))
-    options.out_md.write_text(markdown(results, allowed, options.device))
+    report = markdown(results, allowed, options.device)
+    if skipped:
+        report += "\nNot simulated: " + ", ".join(skipped) + ".\n"
+    options.out_md.write_text(report)
     return [row for _, rows, _ in results for row in rows]
 
 
@@ -344,7 +357,7 @@ def main():
     allowed = parse_allowed(options.allowed.read_text()) if options.allowed.exists() else []
     try:
         rows = check(options) if options.check else record(options, allowed)
-    except Failure as failure:
+    except (Failure, Skipped) as failure:
         print(f"compare_with_ncu: {failure}", file=sys.stderr)
         return 1
 

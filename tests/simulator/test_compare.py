@@ -47,6 +47,9 @@ class ReadingNcu(unittest.TestCase):
         with self.assertRaisesRegex(compare.Failure, "ERR_NVGPUCTRPERM"):
             compare.parse_ncu_csv("==ERROR== ERR_NVGPUCTRPERM\n")
 
+    def test_no_kernels(self):
+        self.assertEqual(compare.parse_ncu_csv("==WARNING== No kernels were profiled.\n"), [])
+
     def test_a_counter_is_missing(self):
         with self.assertRaisesRegex(compare.Failure, "global_store_requests"):
             compare.parse_ncu_csv(ncu_text(TEXTS[:-1]))
