@@ -121,10 +121,10 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
              {"--n 0", "--n 1", "--rows 1 --cols 97", "--rows 97 --cols 1", "--rows 31 --cols 33", "--n 32",
               "--rows 33 --cols 63", "--rows 65 --cols 129", "--rows 100 --cols 77"})
             program.test_sizes.push_back(std::string(shape) + " --type " + type);
-    program.large_sizes = {"--rows 1000 --cols 777",     "--rows 2097121 --cols 1",
-                           "--rows 1 --cols 2097121",    "--rows 2097121 --cols 33",
-                           "--rows 33 --cols 2097121",   "--rows 46349 --cols 46351",
-                           "--rows 2 --cols 1073741827", "--rows 32801 --cols 32803 --type double"};
+    program.large_sizes = {
+        "--rows 1000 --cols 777",    "--rows 2097121 --cols 1",    "--rows 1 --cols 2097121",
+        "--rows 2097121 --cols 33",  "--rows 33 --cols 2097121",   "--rows 46349 --cols 46351",
+        "--rows 46352 --cols 46356", "--rows 2 --cols 1073741827", "--rows 32801 --cols 32803 --type double"};
     rungs.push_back({"copy",
                      "16 bytes a thread: the ceiling",
                      Role::ceiling,
