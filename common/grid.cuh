@@ -28,6 +28,9 @@ inline dim3 grid_of_tiles(int64_t across, int64_t down) {
 }
 
 #ifdef __CUDACC__
-/// The y of this block's tile in a grid_of_tiles: 0, 1, ... Fits an int as long as a side of the problem does.
-__device__ inline int tile_y() { return blockIdx.y + gridDim.y * blockIdx.z; }
+/// The y of this block's tile in a grid_of_tiles: 0, 1, ... Fits an int as long as a side of the problem
+/// does.
+__device__ inline int tile_y() {
+    return blockIdx.y + gridDim.y * blockIdx.z;
+}
 #endif

@@ -1,21 +1,23 @@
 // simulator_api.h: what a program may ask the simulator that it runs under.
 //
-// The simulator is loaded in the place of libcudart; a program finds these functions by dlsym(RTLD_DEFAULT, name)
-// and gets null for each on a real GPU. Plain C types only: nothing of the simulator is linked into a program.
+// The simulator is loaded in the place of libcudart; a program finds these functions by dlsym(RTLD_DEFAULT,
+// name) and gets null for each on a real GPU. Plain C types only: nothing of the simulator is linked into a
+// program.
 #pragma once
 #include <cstdint>
 
 extern "C" {
 
 /// What the memory system of the chip would have counted. A request is one warp instruction with at least one
-/// active lane. The ideal is the least that the bytes asked for could cost: for shared memory one wavefront for
-/// each distinct 128 bytes asked, for global memory one sector for each distinct 32 bytes asked.
+/// active lane. The ideal is the least that the bytes asked for could cost: for shared memory one wavefront
+/// for each distinct 128 bytes asked, for global memory one sector for each distinct 32 bytes asked.
 struct LadderSimulatorCounts {
     uint64_t shared_load_requests, shared_load_wavefronts, shared_load_ideal;
     uint64_t shared_store_requests, shared_store_wavefronts, shared_store_ideal;
     uint64_t global_load_requests, global_load_sectors, global_load_ideal;
     uint64_t global_store_requests, global_store_sectors, global_store_ideal;
-    uint64_t branches, divergent_branches;  ///< conditional branches run by a warp; those whose lanes disagreed
+    uint64_t branches,
+        divergent_branches;  ///< conditional branches run by a warp; those whose lanes disagreed
     uint64_t warp_instructions, thread_instructions;
     uint64_t launches;
 };
@@ -35,7 +37,7 @@ void ladder_simulator_visit_lines(void (*visit)(void* context, const char* kerne
 /// The number of faults found since the program began. Their texts go to stderr as they are found.
 uint64_t ladder_simulator_faults();
 
-/// Why the last launch could not be simulated ("cp.async.bulk.tensor, vec.cu:41: needs an sm_90 GPU"), or null.
-/// Such a launch returned cudaErrorNotSupported and ran nothing.
+/// Why the last launch could not be simulated ("cp.async.bulk.tensor, vec.cu:41: needs an sm_90 GPU"), or
+/// null. Such a launch returned cudaErrorNotSupported and ran nothing.
 const char* ladder_simulator_not_simulated();
 }
