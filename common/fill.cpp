@@ -52,7 +52,7 @@ void fill_distinct(T* values, int64_t count, uint64_t seed) {
     fill(values, count, [=](int64_t i) {
         const uint64_t p = permute(i & ((1 << 30) - 1), 30, seed + (i >> 30));
         const uint32_t pattern =
-            static_cast<uint32_t>((p >> 29) << 31 | (p >> 23 & 63) + 96 << 23 | (p & 0x7FFFFF));
+            static_cast<uint32_t>((p >> 29) << 31 | ((p >> 23 & 63) + 96) << 23 | (p & 0x7FFFFF));
         float f;
         std::memcpy(&f, &pattern, sizeof f);
         return f;
