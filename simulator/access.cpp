@@ -1,0 +1,224 @@
+#include "access.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "report.h"
+
+namespace ladder {
+namespace {
+
+constexpr int kErrorIllegalAddress = 700, kErrorMisaligned = 716;
+
+size_t local_index(uint64_t offset, int lane) { return (offset / 16 * kLanes + static_cast<uint64_t>(lane)) * 16 + offset % 16; }
+
+Space window_of(uint64_t address) {
+    if (address - kSharedBase < kWindow) return Space::Shared;
+    if (address - kLocalBase < kWindow) return Space::Local;
+    if (address - kParameterBase < kWindow) return Space::Parameter;
+    return Space::Global;
+}
+
+void compute_addresses(Warp& w, const Address& a, Reach& r) {
+    uint64_t displacement = static_cast<uint64_t>(a.displacement);
+    if (a.bytes == 8) {
+        const uint64_t* base = w.at<uint64_t>(a.base);
+        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
+    } else if (a.bytes == 4) {
+        const uint32_t* base = w.at<uint32_t>(a.base);
+        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
+    } else {
+        for (int l = 0; l < kLanes; ++l) r.address[l] = displacement;
+    }
+}
+
+struct Trouble {
+    int lane = -1, times = 0;
+    Fault fault;
+    int error = kErrorIllegalAddress;
+};
+
+/// One lane on its own; false if it cannot reach its address.
+bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
+    uint64_t a = r.address[l];
+    if (space == Space::Generic) space = window_of(a);
+    Block& own = *w.block;
+    auto bad = [&](const char* kind, const std::string& sentence, const std::string& allocation) {
+        if (t.lane < 0) {
+            t.lane = l;
+            t.fault = {kind, sentence, allocation};
+        }
+        ++t.times;
+        return false;
+    };
+    r.region[l] = nullptr;
+    r.owner[l] = nullptr;
+    std::string size = std::to_string(bytes) + " bytes";
+    switch (space) {
+        case Space::Shared:
+        case Space::SharedCluster: {
+            if (a >= kSharedBase) a -= kSharedBase;
+            uint64_t rank = a >> kRankShift, offset = a & ((1u << kRankShift) - 1);
+            Block* block = rank == 0 ? &own : own.cluster && rank <= own.cluster->blocks.size() ? own.cluster->blocks[rank - 1] : nullptr;
+            if (!block || !block->shared.contains(offset, static_cast<size_t>(bytes)))
+                return bad("out of bounds", "The thread touches " + size + " outside of the block's shared memory.",
+                           "shared memory of " + std::to_string(own.shared.size) + " bytes, offset " + std::to_string(static_cast<int64_t>(rank ? offset : a)));
+            if (block->ended)
+                return bad("use after end", "The block whose shared memory this is has ended: a cluster barrier must keep it alive.", "shared memory of block " + std::to_string(block->index));
+            r.address[l] = offset;
+            r.region[l] = &block->shared;
+            r.owner[l] = block;
+            r.host[l] = block->shared.data + offset;
+            return true;
+        }
+        case Space::Local: {
+            if (a >= kLocalBase) a -= kLocalBase;
+            if (a >= w.local.size() || local_index(a + static_cast<uint64_t>(bytes) - 1, l) >= w.local.size())
+                return bad("out of bounds", "The thread touches " + size + " outside of its local memory.", "local memory");
+            r.host[l] = &w.local[local_index(a, l)];
+            return true;
+        }
+        case Space::Parameter: {
+            if (a >= kParameterBase) a -= kParameterBase;
+            auto& all = own.launch->parameters;
+            if (a > all.size() || static_cast<size_t>(bytes) > all.size() - a)
+                return bad("out of bounds", "The thread touches " + size + " outside of the kernel's parameters.", "parameters");
+            r.host[l] = all.data() + a;
+            return true;
+        }
+        default: break;
+    }
+    Region* region = memory().find(a);
+    if (region && region->contains(a, static_cast<size_t>(bytes))) {
+        own.launch->last_region = region;
+        r.region[l] = region;
+        r.host[l] = region->data + (a - region->base);
+        return true;
+    }
+    if (a < 4096) return bad("null pointer", "The thread touches " + size + " through a null pointer.", memory().describe(a));
+    std::string freed = memory().freed(a);
+    if (!freed.empty()) return bad("use after free", "The thread touches " + size + " of memory that was freed.", freed);
+    return bad("out of bounds", "The thread touches " + size + " that lie in no allocation.", memory().describe(a));
+}
+
+/// The common case: all lanes in one region. False if any lane must be looked at on its own.
+bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
+    uint64_t low = ~uint64_t{0}, high = 0;
+    for (int l = 0; l < kLanes; ++l) {
+        bool on = w.mask >> l & 1;
+        low = std::min(low, on ? r.address[l] : ~uint64_t{0});
+        high = std::max(high, on ? r.address[l] : 0);
+    }
+    if (space == Space::Generic) {
+        space = window_of(low);
+        if (space != window_of(high)) return false;
+    }
+    Region* region = nullptr;
+    Block* owner = nullptr;
+    size_t n = static_cast<size_t>(bytes);
+    if (space == Space::Shared || space == Space::SharedCluster) {
+        uint64_t window = low >= kSharedBase ? kSharedBase : 0;
+        region = &w.block->shared;
+        owner = w.block;
+        if (!region->contains(low - window, n) || !region->contains(high - window, n)) return false;
+        for (int l = 0; window && l < kLanes; ++l) r.address[l] -= window;
+        space = Space::Shared;
+    } else if (space == Space::Global || space == Space::Constant) {
+        region = w.block->launch->last_region;
+        if (!region || !region->contains(low, n)) region = memory().find(low);
+        if (!region || !region->contains(low, n) || !region->contains(high, n)) return false;
+        w.block->launch->last_region = region;
+    } else {
+        return false;
+    }
+    char* data = region->data - region->base;
+    for (int l = 0; l < kLanes; ++l) {
+        r.host[l] = data + r.address[l];
+        r.region[l] = region;
+        r.owner[l] = owner;
+    }
+    r.space = space;
+    return true;
+}
+
+void check_in_flight(Warp& w, const Instruction& in, Reach& r, int l, int bytes) {
+    Block& b = *r.owner[l];
+    for (uint64_t word = r.address[l] / 4; word <= (r.address[l] + static_cast<uint64_t>(bytes) - 1) / 4; ++word) {
+        if (!b.in_flight[word]) continue;
+        report(w, in, l,
+               {"copy in flight",
+                "A cp.async to these bytes has not landed: the thread that issued it must wait for it (cp.async.wait_group "
+                "or an mbarrier), and a barrier must follow, before anyone touches them.",
+                name_of(b.shared) + ", offset " + std::to_string(r.address[l])});
+        return;
+    }
+}
+
+}  // namespace
+
+void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
+    const Address& a = in.address[which];
+    compute_addresses(w, a, r);
+    uint64_t bits = 0;
+    for (int l = 0; l < kLanes; ++l) bits |= w.mask >> l & 1 ? r.address[l] : 0;
+    if (bits & (static_cast<uint64_t>(bytes) - 1)) {
+        int first = -1, times = 0;
+        for_lanes(w.mask, [&](int l) {
+            if (!(r.address[l] & (static_cast<uint64_t>(bytes) - 1))) return;
+            if (first < 0) first = l;
+            ++times;
+        });
+        std::string size = std::to_string(bytes);
+        Region* region = a.space == Space::Shared ? &w.block->shared : memory().find(r.address[first]);
+        std::string where = region ? name_of(*region) + ", offset " + std::to_string(r.address[first] - region->base) : memory().describe(r.address[first]);
+        report(w, in, first, {"misaligned access", "An access of " + size + " bytes needs an address that is a multiple of " + size + ".", where}, times);
+        throw LaunchStop{kErrorMisaligned};
+    }
+    if (reach_together(w, a.space, bytes, r)) return;
+    Trouble trouble;
+    for_lanes(w.mask, [&](int l) { reach_lane(w, a.space, bytes, l, r, trouble); });
+    if (trouble.lane >= 0) {
+        report(w, in, trouble.lane, trouble.fault, trouble.times);
+        throw LaunchStop{trouble.error};
+    }
+    int first = std::countr_zero(w.mask);
+    r.space = a.space == Space::Generic || a.space == Space::SharedCluster
+                  ? (r.owner[first] ? Space::Shared : r.region[first] ? Space::Global : Space::Local)
+                  : a.space;
+}
+
+void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bool reads, bool writes) {
+    Region* region = r.region[l];
+    if (!region || region->kind == RegionKind::Constant) return;
+    uint64_t offset = r.address[l] - region->base;
+    size_t n = static_cast<size_t>(bytes);
+    if (reads && region->tracked && region->written.none(offset, n)) {
+        report(w, in, l, {"uninitialised read", "The thread reads " + std::to_string(bytes) + " bytes that nothing has written.", name_of(*region) + ", offset " + std::to_string(offset)});
+        region->written.set(offset, n);
+    }
+    if (writes && region->tracked) region->written.set(offset, n);
+    if (r.owner[l] && r.owner[l]->copies_in_flight) check_in_flight(w, in, r, l, bytes);
+    if (races_on && region->kind != RegionKind::Internal)
+        check_race(w, in, {*region, r.owner[l], offset, bytes, l, writes, in.strong});
+}
+
+void observe(Warp& w, const Instruction& in, Reach& r, int bytes, bool reads, bool writes) {
+    for_lanes(w.mask, [&](int l) { observe_lane(w, in, r, l, bytes, reads, writes); });
+}
+
+void count(Warp& w, const Reach& r, int bytes, bool load) {
+    if (r.space == Space::Shared)
+        w.tally().add(load ? Traffic::SharedLoad : Traffic::SharedStore, r.address, w.mask, bytes);
+    else if (r.space == Space::Global)
+        w.tally().add(load ? Traffic::GlobalLoad : Traffic::GlobalStore, r.address, w.mask, bytes);
+}
+
+char* host_of(Warp& w, int lane, uint64_t generic, size_t bytes) {
+    Reach r;
+    Trouble trouble;
+    r.address[lane] = generic;
+    return reach_lane(w, Space::Generic, static_cast<int>(bytes), lane, r, trouble) ? r.host[lane] : nullptr;
+}
+
+}  // namespace ladder

@@ -1,0 +1,30 @@
+// From the addresses of 32 lanes to host memory, with every check on the way.
+#pragma once
+#include "machine.h"
+
+namespace ladder {
+
+/// Where the lanes of one access reach.
+struct Reach {
+    uint64_t address[kLanes];  ///< global: as asked for; shared: offset in the block's memory
+    char* host[kLanes];
+    Region* region[kLanes];    ///< null for local memory and parameters
+    Block* owner[kLanes];      ///< whose shared memory it is, or null
+    Space space;               ///< of the first active lane
+};
+
+/// Resolves the addresses of the executing lanes. Reports what is wrong with them and throws LaunchStop.
+void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r);
+
+/// Checks one access for races, bytes never written and copies in flight, and notes what it writes.
+void observe(Warp& w, const Instruction& in, Reach& r, int bytes, bool reads, bool writes);
+/// The same for one lane.
+void observe_lane(Warp& w, const Instruction& in, Reach& r, int lane, int bytes, bool reads, bool writes);
+
+/// Counts the access for its source line.
+void count(Warp& w, const Reach& r, int bytes, bool load);
+
+/// Host memory of a lane's generic address with `bytes` readable, or null.
+char* host_of(Warp& w, int lane, uint64_t generic, size_t bytes);
+
+}  // namespace ladder

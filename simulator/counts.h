@@ -1,0 +1,50 @@
+// What the memory system of the chip would count for one warp's access, and the tallies kept of it.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program.h"
+#include "simulator_api.h"
+
+namespace ladder {
+
+/// Shared memory: the wavefronts of one access, 32 banks of 4 bytes. Lanes outside of `active` are ignored.
+int shared_wavefronts(const uint64_t* address, Mask active, int bytes, bool load);
+/// Global memory: how many different 32-byte sectors one access touches.
+int global_sectors(const uint64_t* address, Mask active, int bytes);
+/// How many different bytes the lanes ask for.
+int distinct_bytes(const uint64_t* address, Mask active, int bytes);
+
+/// Which of the counts an instruction's memory accesses belong to.
+enum class Traffic : uint8_t { SharedLoad, SharedStore, GlobalLoad, GlobalStore, Kinds };
+
+/// Everything counted for one instruction of one kernel.
+struct Tally {
+    uint64_t warps = 0, threads = 0, branches = 0, divergent = 0;
+    struct {
+        uint64_t requests = 0, units = 0, ideal = 0;
+    } traffic[static_cast<int>(Traffic::Kinds)];
+
+    void add(Traffic kind, const uint64_t* address, Mask active, int bytes);
+};
+
+/// The tallies of one kernel: those of its entry function and of the functions that it calls.
+struct Profile {
+    const Function* kernel = nullptr;
+    uint64_t launches = 0;
+    std::map<const Function*, std::vector<Tally>> functions;
+    Tally* of(const Function& function);
+};
+
+/// All kernels since the last reset.
+std::map<const Function*, Profile>& profiles();
+void reset_profiles();
+LadderSimulatorCounts total_counts();
+/// "transposeTiled<1>" for a mangled kernel name.
+std::string readable_name(const std::string& mangled);
+/// The tables that LADDER_SIMULATOR_REPORT=1 asks for.
+void print_profiles();
+
+}  // namespace ladder

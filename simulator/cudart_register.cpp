@@ -1,0 +1,207 @@
+// What nvcc's startup code registers: fat binaries, kernels and variables.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "report.h"
+#include "runtime.h"
+
+namespace ladder {
+namespace {
+
+struct FatWrapper {
+    int magic, version;
+    const char* data;
+    void* more;
+};
+struct FatHeader {
+    uint32_t magic;
+    uint16_t version, header_size;
+    uint64_t size;
+};
+struct FatEntry {
+    uint16_t kind, version;
+    uint32_t header_size;
+    uint64_t size;
+    uint32_t compressed_size, unused;
+    uint16_t minor, major;
+    uint32_t architecture;
+};
+constexpr uint16_t kPtx = 1;
+constexpr uint32_t kMagic = 0xba55ed50;
+
+struct Pending {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+struct Registry {
+    std::map<const void*, KernelSymbol> kernels;
+    std::map<const void*, std::pair<void*, size_t>> variables;
+    std::vector<std::unique_ptr<Module>> modules;
+    std::vector<Pending> pending;
+};
+Registry& registry() {
+    static auto* all = new Registry;
+    return *all;
+}
+
+/// The PTX for the lowest architecture, or empty with `why` it cannot be had.
+std::string lowest_ptx(const char* data, const char*& why) {
+    FatHeader header;
+    std::memcpy(&header, data, sizeof header);
+    why = "it holds no PTX: build it with -gencode arch=compute_90,code=compute_90 beside the machine code";
+    if (header.magic != kMagic) return "";
+    std::string best;
+    uint32_t lowest = ~0u;
+    const char *at = data + header.header_size, *end = at + header.size;
+    while (at + sizeof(FatEntry) <= end) {
+        FatEntry e;
+        std::memcpy(&e, at, sizeof e);
+        const char* body = at + e.header_size;
+        if (e.header_size < sizeof(FatEntry) || e.size > static_cast<uint64_t>(end - body)) break;
+        at = body + e.size;
+        if (e.kind != kPtx || e.architecture >= lowest) continue;
+        std::string text(body, strnlen(body, e.size));
+        size_t version = text.find(".version");
+        bool readable = e.compressed_size == 0 && version != std::string::npos;
+        if (!readable) {
+            why = "its PTX is compressed: build it with --no-compress";
+            continue;
+        }
+        best = text;
+        lowest = e.architecture;
+    }
+    return best;
+}
+
+std::pair<void*, size_t>* find_variable(const void* symbol) {
+    auto it = registry().variables.find(symbol);
+    return it == registry().variables.end() ? nullptr : &it->second;
+}
+
+cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool to_symbol, bool waits) {
+    auto* v = find_variable(symbol);
+    if (!v) return remember(cudaErrorInvalidSymbol);
+    if (offset > v->second || bytes > v->second - offset) return remember(cudaErrorInvalidValue);
+    char* at = static_cast<char*>(v->first) + offset;
+    const char* call = to_symbol ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+    cudaError_t e = submit(stream, call, [=](int op) {
+        return to_symbol ? copy(at, data, bytes, kind, op, call) : copy(data, at, bytes, kind, op, call);
+    });
+    if (waits) host_waits_for_stream(stream_of(stream).id);
+    return e;
+}
+
+}  // namespace
+
+KernelSymbol* find_kernel(const void* symbol) {
+    auto it = registry().kernels.find(symbol);
+    return it == registry().kernels.end() ? nullptr : &it->second;
+}
+const Function* find_function(const void* symbol) {
+    KernelSymbol* k = find_kernel(symbol);
+    if (!k) return nullptr;
+    auto it = k->module->functions.find(k->name);
+    return it == k->module->functions.end() || !it->second.defined ? nullptr : &it->second;
+}
+
+}  // namespace ladder
+
+using namespace ladder;
+
+extern "C" {
+void** __cudaRegisterFatBinary(void* wrapper) {
+    Entry entry;
+    registry().modules.push_back(std::make_unique<Module>());
+    Module& m = *registry().modules.back();
+    const char* why = nullptr;
+    std::string text = lowest_ptx(static_cast<FatWrapper*>(wrapper)->data, why);
+    try {
+        if (text.empty())
+            std::fprintf(stderr, "ladder simulator: this program cannot be simulated: %s\n", why);
+        else
+            parse_ptx(text, m);
+    } catch (const ParseError& e) {
+        std::fprintf(stderr, "ladder simulator: the program's PTX cannot be read: %s\n", e.what());
+    }
+    return reinterpret_cast<void**>(&m);
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+char __cudaInitModule(void**) { return 1; }
+void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+    Entry entry;
+    KernelSymbol& k = registry().kernels[host];
+    k.module = reinterpret_cast<Module*>(module);
+    k.name = name;
+}
+void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
+    Entry entry;
+    auto& all = reinterpret_cast<Module*>(module)->variables;
+    if (auto it = all.find(name); it != all.end()) registry().variables[host] = {it->second.address, size};
+}
+void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
+    Entry entry;
+    auto& all = reinterpret_cast<Module*>(module)->variables;
+    auto it = all.find(name);
+    if (it == all.end()) return;
+    *host = it->second.address;
+    registry().variables[host] = {it->second.address, size};
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+    Entry entry;
+    registry().pending.push_back({grid, block, shared, stream});
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+    Entry entry;
+    if (registry().pending.empty()) return remember(cudaErrorMissingConfiguration);
+    Pending p = registry().pending.back();
+    registry().pending.pop_back();
+    *grid = p.grid;
+    *block = p.block;
+    *shared = p.shared;
+    *static_cast<cudaStream_t*>(stream) = p.stream;
+    return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
+    *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(symbol));
+    return cudaSuccess;
+}
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* symbol) { return __cudaGetKernel(kernel, symbol); }
+cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
+    if (!find_kernel(symbol)) return remember(cudaErrorInvalidDeviceFunction);
+    *function = reinterpret_cast<cudaFunction_t>(const_cast<void*>(symbol));
+    return cudaSuccess;
+}
+cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
+    auto* v = find_variable(symbol);
+    if (!v) return remember(cudaErrorInvalidSymbol);
+    *pointer = v->first;
+    return cudaSuccess;
+}
+cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
+    auto* v = find_variable(symbol);
+    if (!v) return remember(cudaErrorInvalidSymbol);
+    *size = v->second;
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind) {
+    Entry entry;
+    return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, nullptr, true, true);
+}
+cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind) {
+    Entry entry;
+    return copy_symbol(to, symbol, n, offset, kind, nullptr, false, true);
+}
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    Entry entry;
+    return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, stream, true, false);
+}
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    Entry entry;
+    return copy_symbol(to, symbol, n, offset, kind, stream, false, false);
+}
+}

@@ -1,0 +1,226 @@
+// Blocks and launches: which warp runs when, barriers, and what happens when nothing can go on.
+#include "machine.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "report.h"
+
+namespace ladder {
+
+bool races_on = true;
+
+namespace {
+
+constexpr uint64_t kSlice = 10000, kTurn = 4000000, kIdleLimit = 20000000;
+constexpr int kErrorLaunchTimeout = 702, kIdleRounds = 64;
+constexpr char kSharedPoison = '\xCD';
+
+/// Starts blocks, cluster by cluster, and gives them turns.
+class Scheduler {
+   public:
+    explicit Scheduler(Launch& launch) : launch_(launch) {
+        for (int k = 0; k < 3; ++k) clusters_[k] = launch.grid[k] / launch.cluster[k];
+        total_ = clusters_[0] * clusters_[1] * clusters_[2];
+    }
+
+    void run() {
+        while (next_ < total_ || !live_.empty()) {
+            if (live_.empty() || launch_.cooperative || stalled_)
+                do start_cluster();
+                while (launch_.cooperative && next_ < total_);
+            round();
+        }
+    }
+
+   private:
+    void start_cluster() {
+        if (next_ >= total_) return;
+        unsigned c = next_++;
+        unsigned at[3] = {c % clusters_[0], c / clusters_[0] % clusters_[1], c / (clusters_[0] * clusters_[1])};
+        const unsigned *size = launch_.cluster, *grid = launch_.grid;
+        clusters_live_.push_back(std::make_unique<Cluster>());
+        Cluster* cluster = clusters_live_.back().get();
+        for (unsigned r = 0; r < launch_.cluster_size(); ++r) {
+            unsigned x = at[0] * size[0] + r % size[0], y = at[1] * size[1] + r / size[0] % size[1];
+            unsigned z = at[2] * size[2] + r / (size[0] * size[1]);
+            std::unique_ptr<Block> block = spare_.empty() ? std::make_unique<Block>() : std::move(spare_.back());
+            if (!spare_.empty()) spare_.pop_back();
+            block->cluster = cluster;
+            block->rank = static_cast<int>(r);
+            cluster->blocks.push_back(block.get());
+            block->start(launch_, (z * grid[1] + y) * grid[0] + x);
+            live_.push_back(std::move(block));
+        }
+    }
+
+    /// One turn for each block that runs.
+    void round() {
+        uint64_t done = 0;
+        bool any_progress = false;
+        for (auto& block : live_) {
+            uint64_t turn = 0;
+            bool progress = true;
+            while (progress && !block->ended && turn < kTurn) turn += block->step(progress);
+            any_progress |= progress || block->ended;
+            // Nothing outside of it can wake a block that waits at its own barriers.
+            if (turn == 0 && !block->ended && block->cluster->blocks.size() == 1) block->deadlock();
+            done += turn;
+        }
+        retire();
+        stalled_ = !live_.empty();
+        if (any_progress || next_ < total_) {
+            idle_ = 0;
+            rounds_ = 0;
+            return;
+        }
+        idle_ += done;
+        if ((done == 0 || ++rounds_ % kIdleRounds == 0) && release_spinning()) return;
+        if (done == 0 || idle_ > kIdleLimit) live_.front()->deadlock();
+    }
+
+    void retire() {
+        for (size_t k = 0; k < clusters_live_.size();) {
+            auto& blocks = clusters_live_[k]->blocks;
+            if (!std::all_of(blocks.begin(), blocks.end(), [](Block* b) { return b->ended; })) {
+                ++k;
+                continue;
+            }
+            // The blocks of a cluster lie together, in the order of the clusters.
+            auto first = live_.begin() + static_cast<ptrdiff_t>(k * blocks.size());
+            auto last = first + static_cast<ptrdiff_t>(blocks.size());
+            std::move(first, last, std::back_inserter(spare_));
+            live_.erase(first, last);
+            clusters_live_.erase(clusters_live_.begin() + static_cast<ptrdiff_t>(k));
+        }
+    }
+
+    bool release_spinning() {
+        bool released = false;
+        for (auto& block : live_)
+            for (Warp& w : block->warps)
+                if (!w.done()) released |= w.release_joins();
+        return released;
+    }
+
+    Launch& launch_;
+    unsigned clusters_[3], total_, next_ = 0;
+    std::vector<std::unique_ptr<Block>> live_, spare_;
+    std::vector<std::unique_ptr<Cluster>> clusters_live_;
+    bool stalled_ = false;
+    uint64_t idle_ = 0, rounds_ = 0;
+};
+
+}  // namespace
+
+void Block::start(Launch& l, uint32_t number) {
+    launch = &l;
+    index = number;
+    id[0] = number % l.grid[0];
+    id[1] = number / l.grid[0] % l.grid[1];
+    id[2] = number / (l.grid[0] * l.grid[1]);
+    ended = false;
+    start_time = next_time();
+    dynamic_offset = (static_cast<uint64_t>(l.function->shared_bytes) + 15) & ~uint64_t{15};
+    shared.size = dynamic_offset + l.dynamic_shared;
+    shared_storage.assign(shared.size + 16, kSharedPoison);
+    shared.data = shared_storage.data();
+    shared.kind = RegionKind::Shared;
+    shared.what = "shared memory";
+    shared.tracked = true;
+    shared.written.reset(shared.size);
+    in_flight.assign(shared.size / 4 + 4, 0);
+    copies_in_flight = 0;
+    mbarriers.clear();
+    std::fill_n(barriers, kClusterBarrier, Barrier());
+    threads = live_threads = static_cast<int>(l.block[0] * l.block[1] * l.block[2]);
+    warps.resize(static_cast<size_t>(l.warps_per_block));
+    for (int k = 0; k < l.warps_per_block; ++k) {
+        int rest = threads - k * kLanes;
+        warps[static_cast<size_t>(k)].start(*this, k, rest >= kLanes ? ~0u : (1u << rest) - 1);
+    }
+}
+
+uint64_t Block::step(bool& progress) {
+    uint64_t n = 0;
+    progress = false;
+    size_t done = 0;
+    for (Warp& w : warps) {
+        if (w.runnable()) {
+            n += w.run(kSlice);
+            progress |= !w.spinning || w.changed_memory;
+        }
+        done += w.done();
+    }
+    ended = done == warps.size();
+    if (!ended) progress |= complete_barriers();
+    return n;
+}
+
+bool Block::complete_barriers() {
+    bool any = false;
+    for (int k = 0; k < kClusterBarrier; ++k) {
+        Barrier& b = barriers[k];
+        if (!b.arrived || b.arrived < (b.expected ? b.expected : live_threads)) continue;
+        std::vector<Warp*> members;
+        for (Warp& w : warps)
+            if (b.warps >> w.id & 1) members.push_back(&w);
+        sync_warps(members);
+        for (Warp* w : members) w->resume_barrier(k);
+        b = Barrier();
+        any = true;
+    }
+    return cluster->complete_if_full() || any;
+}
+
+bool Cluster::complete_if_full() {
+    int live = 0;
+    for (Block* b : blocks) live += b->live_threads;
+    if (!arrived || arrived < live) return false;
+    arrived = 0;
+    phase ^= 1;
+    completed = std::move(clock);
+    clock.clear();
+    for (Block* b : blocks)
+        for (Warp& w : b->warps) {
+            bool waits = std::any_of(w.paths.begin(), w.paths.end(),
+                                     [](auto& p) { return p.barrier == kClusterBarrier; });
+            if (waits && races_on) acquire_from(w, completed);
+            w.resume_barrier(kClusterBarrier);
+        }
+    return true;
+}
+
+void Block::deadlock() {
+    for (Warp& w : warps) {
+        if (w.done()) continue;
+        const Path* waiting = nullptr;
+        for (const Path& p : w.paths)
+            if (p.state == PathState::AtBarrier) waiting = &p;
+        std::string sentence = "This loop waits for a value that no running thread will write.";
+        const Instruction* in = waiting ? &waiting->frame->function->code[waiting->pc] : w.poll;
+        if (!in) continue;
+        if (waiting && waiting->barrier < kClusterBarrier) {
+            const Barrier& b = barriers[waiting->barrier];
+            sentence = "Barrier " + std::to_string(waiting->barrier) + " waits for " +
+                       std::to_string(b.expected ? b.expected : live_threads) + " threads, but only " +
+                       std::to_string(b.arrived) + " can reach it.";
+        } else if (waiting) {
+            sentence = "Some threads of the cluster never arrive at its barrier.";
+        }
+        report(w, *in, waiting ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence, ""});
+        break;
+    }
+    throw LaunchStop{kErrorLaunchTimeout};
+}
+
+void execute(Launch& launch) {
+    launch.warps_per_block =
+        static_cast<int>((launch.block[0] * launch.block[1] * launch.block[2] + kLanes - 1) / kLanes);
+    launch.start_time = next_time();
+    ++launch.profile->launches;
+    Scheduler(launch).run();
+}
+
+}  // namespace ladder

@@ -1,0 +1,237 @@
+// The state of a launch: blocks, warps, their diverged paths and where those join again.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "counts.h"
+#include "memory.h"
+#include "program.h"
+#include "races.h"
+
+namespace ladder {
+
+// Windows of the generic address space that are not host addresses.
+constexpr uint64_t kSharedBase = 0x6f0000000000, kLocalBase = 0x6f8000000000, kParameterBase = 0x6f9000000000;
+constexpr uint64_t kWindow = uint64_t{1} << 32;
+constexpr int kRankShift = 24;  ///< of a cluster's block number, plus one, in a shared address
+
+/// Thrown to end a launch after a fault; the code is a cudaError_t.
+struct LaunchStop {
+    int error;
+};
+
+struct Frame {
+    const Function* function = nullptr;
+    char* registers = nullptr;
+    std::unique_ptr<char, void (*)(void*)> storage{nullptr, nullptr};
+    size_t capacity = 0;
+    const Instruction* call = nullptr;
+    Frame* caller = nullptr;
+    int return_pc = 0, local_base = 0, depth = 0;
+    Tally* tallies = nullptr;
+};
+
+constexpr int kReturn = -1;
+/// Where diverged lanes wait for each other. With pc kReturn it is the end of a function's frame.
+struct Join {
+    int pc;
+    Mask expected, arrived;
+    int parent;
+    Frame* frame;
+};
+
+enum class PathState : uint8_t { Ready, AtWarpSync, AtBarrier };
+/// Lanes that run together.
+struct Path {
+    int pc;
+    Mask mask;
+    int join;
+    Frame* frame;
+    PathState state = PathState::Ready;
+    Mask named = 0;    ///< AtWarpSync: the lanes that the instruction names
+    int barrier = -1;  ///< AtBarrier: its number, or kClusterBarrier
+};
+constexpr int kClusterBarrier = 16;
+
+/// A cp.async whose data have not landed.
+struct PendingCopy {
+    Block* owner;          ///< whose shared memory it goes to
+    uint64_t offset;
+    int lane, bytes;
+    uint32_t group;
+    struct Mbarrier* mbarrier;  ///< lands when this one's phase completes, if not null
+    const Instruction* in;
+    char data[16];
+};
+
+struct Warp {
+    Block* block = nullptr;
+    int id = 0;
+    uint32_t grid_id = 0;
+    // The path that runs now.
+    bool running = false;
+    int pc = 0, join = -1, join_pc = 0;
+    Mask path = 0, mask = 0;  ///< mask: the lanes that execute this instruction
+    Frame* frame = nullptr;
+    char* registers = nullptr;
+    const Instruction* code = nullptr;
+    Tally* tallies = nullptr;
+
+    Mask alive = 0;
+    std::vector<Path> paths;  ///< those that do not run now
+    std::vector<Join> joins;
+    std::vector<int> free_joins;
+    std::vector<std::unique_ptr<Frame>> frames, spare_frames;
+    std::vector<char> local;
+    Mask carry = 0;
+    bool forced = false;  ///< the lanes that a warp instruction waits for cannot come
+    bool spinning = false, changed_memory = false;
+    const Instruction* poll = nullptr;
+    uint64_t poll_value = 0;
+    WarpClock clock;
+    std::vector<PendingCopy> copies;
+    uint32_t committed[kLanes] = {};
+    uint8_t cluster_phase[kLanes] = {};
+
+    template <class T>
+    T* at(int offset) { return reinterpret_cast<T*>(registers + offset); }
+    Mask& predicate(int offset) { return *reinterpret_cast<Mask*>(registers + offset); }
+    Tally& tally() { return tallies[pc]; }
+
+    void start(Block& owner, int number, Mask lanes);
+    void enter(const Function& function, const Instruction* call);
+    /// Runs up to `budget` instructions, until the warp waits, spins or ends. Returns how many.
+    uint64_t run(uint64_t budget);
+    void jump(int to);
+    void branch(Mask taken, int target, int reconvergence);
+    void split(const std::map<int, Mask>& targets, int reconvergence);
+    void leave(Mask lanes, bool exit);
+    /// Parks the executing lanes; lanes whose guard is false go on.
+    void park(Path where);
+    /// True if all lanes that `named` has are here, so that the instruction may execute.
+    bool gather(const Instruction& in, Mask named);
+    void advance() { jump(pc + 1); }
+    void resume_barrier(int barrier);
+    bool release_joins();
+    void note_poll(const Instruction& in, uint64_t value);
+    bool done() const { return !running && paths.empty(); }
+    bool runnable() const;
+
+   private:
+    void load(const Path& path);
+    void arrive();
+    void pick();
+    void complete(int join);
+    void remove(int join, Mask lanes);
+    void report_stuck();
+    int new_join(int pc, Mask expected, int parent, Frame* frame);
+    Frame* new_frame(const Function& function);
+    void drop_frame(Frame* frame);
+    void fill_presets(const Function& function);
+    std::vector<Path> gathered_;
+};
+
+/// One of a block's sixteen barriers.
+struct Barrier {
+    int expected = 0;  ///< threads, or 0: all that have not ended
+    int arrived = 0;
+    Mask warps = 0;
+    uint32_t count = 0;  ///< bar.red
+    bool all = true, any = false;
+    const Instruction* in = nullptr;
+};
+
+struct Mbarrier {
+    int expected = 0, pending = 0;
+    int64_t transactions = 0;  ///< bytes that are still to come
+    uint8_t phase = 0;
+    GridClock clock, completed;
+};
+
+struct Cluster;
+struct Block {
+    Launch* launch = nullptr;
+    uint32_t index = 0;
+    unsigned id[3] = {};
+    Cluster* cluster = nullptr;
+    int rank = 0;
+    Region shared;
+    std::vector<char> shared_storage;
+    std::vector<uint8_t> in_flight;  ///< for each shared word: cp.async copies that have not landed
+    int copies_in_flight = 0;
+    uint32_t start_time = 0;
+    uint64_t dynamic_offset = 0;
+    std::vector<Warp> warps;
+    Barrier barriers[kClusterBarrier];
+    std::map<uint64_t, Mbarrier> mbarriers;
+    int live_threads = 0, threads = 0;
+    bool ended = false;
+
+    void start(Launch& launch, uint32_t index);
+    /// Runs every warp once. Returns the instructions run; 0 means that all wait.
+    uint64_t step(bool& progress);
+    bool complete_barriers();
+    [[noreturn]] void deadlock();
+};
+
+struct Cluster {
+    std::vector<Block*> blocks;
+    int arrived = 0;
+    uint8_t phase = 0;
+    GridClock clock, completed;
+    bool complete_if_full();
+};
+
+struct Launch {
+    const Function* function = nullptr;
+    std::string name;
+    unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
+    bool cooperative = false, clustered = false;
+    size_t dynamic_shared = 0;
+    std::vector<char> parameters;
+    uint64_t grid_barrier = 0;
+    Profile* profile = nullptr;
+    uint32_t start_time = 0, ordered_before = 0;
+    int operation = 0;
+    SyncMap sync;
+    int warps_per_block = 1;
+    Region* last_region = nullptr;
+    unsigned blocks() const { return grid[0] * grid[1] * grid[2]; }
+    unsigned cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
+};
+
+/// Runs a launch to its end. Throws LaunchStop.
+void execute(Launch& launch);
+
+/// Is the race check on?
+extern bool races_on;
+
+/// Calls f(lane) for each lane of a mask.
+template <class F>
+void for_lanes(Mask mask, F f) {
+    if (mask == ~0u) {
+        for (int l = 0; l < kLanes; ++l) f(l);
+        return;
+    }
+    for (; mask; mask &= mask - 1) f(__builtin_ctz(mask));
+}
+
+/// Writes a result for the executing lanes.
+template <class T>
+void put(Warp& w, int offset, const T* value) {
+    T* to = w.at<T>(offset);
+    if (w.mask == ~0u) {
+        __builtin_memcpy(to, value, sizeof(T) * kLanes);
+        return;
+    }
+    for (int l = 0; l < kLanes; ++l) to[l] = w.mask >> l & 1 ? value[l] : to[l];
+}
+inline void put_predicate(Warp& w, int offset, Mask value) {
+    Mask& p = w.predicate(offset);
+    p = (p & ~w.mask) | (value & w.mask);
+}
+
+}  // namespace ladder

@@ -1,0 +1,159 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace ladder {
+namespace {
+
+constexpr size_t kAlignment = 512, kPoisonLimit = 64 << 20, kBuriedLimit = 256 << 20;
+constexpr int kPoison = 0xAB;
+
+bool counts_as_device(RegionKind kind) { return kind == RegionKind::Device || kind == RegionKind::Managed; }
+
+char* new_storage(size_t bytes) {
+    size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
+    char* data = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));
+    if (data) std::memset(data, kPoison, std::min(rounded, kPoisonLimit));
+    return data;
+}
+
+}  // namespace
+
+void ByteBits::set(size_t at, size_t bytes) {
+    for (size_t end = at + bytes; at < end;) {
+        size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
+        words_[at / 64] |= (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1) << bit);
+        at += n;
+    }
+}
+bool ByteBits::none(size_t at, size_t bytes) const {
+    for (size_t end = at + bytes; at < end;) {
+        size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
+        if (words_[at / 64] & (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1) << bit)) return false;
+        at += n;
+    }
+    return true;
+}
+uint32_t ByteBits::get(size_t at, int bytes) const {
+    size_t bit = at % 64;
+    uint64_t v = words_[at / 64] >> bit;
+    if (bit) v |= words_[at / 64 + 1] << (64 - bit);
+    return static_cast<uint32_t>(v) & (bytes >= 32 ? ~0u : (1u << bytes) - 1);
+}
+
+Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
+    if (counts_as_device(kind) && (bytes > kTotal || in_use_ + bytes > kTotal)) return nullptr;
+    auto region = std::make_unique<Region>();
+    region->data = new_storage(bytes);
+    if (!region->data) return nullptr;
+    region->base = reinterpret_cast<uint64_t>(region->data);
+    region->size = bytes;
+    region->kind = kind;
+    region->what = what;
+    if (kind == RegionKind::Device) {
+        region->what += " #" + std::to_string(++serial_);
+        region->tracked = true;
+        region->written.reset(bytes);
+    }
+    if (counts_as_device(kind)) in_use_ += bytes;
+    for (auto it = freed_.lower_bound(region->base); it != freed_.end() && it->first < region->base + bytes;)
+        it = it->second.data ? std::next(it) : freed_.erase(it);
+    return (regions_[region->base] = std::move(region)).get();
+}
+
+Region* Memory::add_variable(const std::string& name, size_t bytes, bool constant) {
+    Region* region = allocate(bytes, constant ? RegionKind::Constant : RegionKind::Variable,
+                              (constant ? "__constant__ variable " : "__device__ variable ") + name);
+    if (region) std::memset(region->data, 0, bytes);
+    return region;
+}
+
+void Memory::adopt(void* pointer, size_t bytes, const std::string& what) {
+    auto region = std::make_unique<Region>();
+    region->base = reinterpret_cast<uint64_t>(pointer);
+    region->data = static_cast<char*>(pointer);
+    region->size = bytes;
+    region->kind = RegionKind::RegisteredHost;
+    region->what = what;
+    regions_[region->base] = std::move(region);
+}
+
+// Freed storage is kept for a while, so that its addresses are not given out again at once and a use after free is
+// seen as one.
+void Memory::bury(Region& region) {
+    freed_[region.base] = {region.size, name_of(region), region.data};
+    burial_order_.push_back(region.base);
+    buried_ += region.size;
+    size_t done = 0;
+    for (; buried_ > kBuriedLimit && done < burial_order_.size(); ++done) {
+        Freed& oldest = freed_[burial_order_[done]];
+        std::free(oldest.data);
+        oldest.data = nullptr;
+        buried_ -= oldest.size;
+    }
+    burial_order_.erase(burial_order_.begin(), burial_order_.begin() + static_cast<ptrdiff_t>(done));
+}
+
+bool Memory::release(void* pointer) {
+    auto it = regions_.find(reinterpret_cast<uint64_t>(pointer));
+    if (it == regions_.end()) return false;
+    Region& region = *it->second;
+    if (counts_as_device(region.kind)) in_use_ -= region.size;
+    if (region.kind != RegionKind::RegisteredHost) bury(region);
+    regions_.erase(it);
+    return true;
+}
+
+Region* Memory::find(uint64_t address) {
+    auto it = regions_.upper_bound(address);
+    if (it == regions_.begin()) return nullptr;
+    Region* region = std::prev(it)->second.get();
+    return address - region->base < region->size || address == region->base ? region : nullptr;
+}
+
+std::string Memory::describe(uint64_t address) const {
+    if (address < 4096) return address == 0 ? "the null pointer" : "the null pointer plus " + std::to_string(address);
+    auto it = regions_.upper_bound(address);
+    std::string text = "no allocation is near";
+    if (it != regions_.begin()) {
+        const Region& before = *std::prev(it)->second;
+        uint64_t offset = address - before.base;
+        if (offset < before.size + (1 << 20))
+            text = name_of(before) + ", offset " + std::to_string(offset) + ", " +
+                   std::to_string(offset - before.size) + " bytes past its end";
+    }
+    if (it != regions_.end() && it->first - address < 4096 && text[0] == 'n')
+        text = name_of(*it->second) + ", " + std::to_string(it->first - address) + " bytes before its start";
+    return text;
+}
+
+std::string Memory::freed(uint64_t address) const {
+    auto it = freed_.upper_bound(address);
+    if (it == freed_.begin()) return "";
+    --it;
+    return address - it->first < it->second.size
+               ? it->second.what + ", offset " + std::to_string(address - it->first)
+               : "";
+}
+bool Memory::was_freed(const void* pointer) const { return freed_.count(reinterpret_cast<uint64_t>(pointer)); }
+
+std::vector<const Region*> Memory::device_leaks() const {
+    std::vector<const Region*> leaks;
+    for (const auto& [base, region] : regions_)
+        if (counts_as_device(region->kind)) leaks.push_back(region.get());
+    return leaks;
+}
+
+// Never destroyed: programs free memory from destructors of statics.
+Memory& memory() {
+    static Memory* all = new Memory;
+    return *all;
+}
+
+std::string name_of(const Region& region) {
+    return region.what + " of " + std::to_string(region.size) + " bytes";
+}
+
+}  // namespace ladder

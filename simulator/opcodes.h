@@ -1,0 +1,50 @@
+// The opcode table: for each base opcode its operands and how its handler is chosen.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "program.h"
+
+namespace ladder {
+
+/// An opcode as written, while its handler is being chosen.
+///
+/// `operands` has a letter for each operand:
+///   d D U L P  destination of the first type, twice its width, u32, u64, predicate (with a second one after |)
+///   t s w u l p  source of the first type, second type, twice the first's width, u32, u64, predicate
+///   v  loose destination, x  loose source: a register or vector that may be wider than the type
+///   y  loose scalar source of the second type
+///   m  address,  * register or vector of any width,  . ignored,  ?  what follows may be missing
+struct Opcode {
+    std::vector<std::string> parts;
+    std::vector<Type> types;
+    Instruction& in;
+    const char* operands = "";
+    bool vector_destination = false, vector_source = false;
+    int operand_count = 0;
+    std::vector<Space> spaces{};
+
+    bool has(const char* part) const;
+};
+
+struct OpcodeEntry {
+    const char* name;
+    const char* operands;
+    Handler (*select)(Opcode&);  ///< null for a spelling that is not simulated
+};
+
+/// Looks the opcode up and sets its operands; null when it is not simulated.
+Handler select_handler(Opcode& op);
+
+std::vector<OpcodeEntry> integer_opcodes();
+std::vector<OpcodeEntry> float_opcodes();
+std::vector<OpcodeEntry> convert_opcodes();
+std::vector<OpcodeEntry> control_opcodes();
+std::vector<OpcodeEntry> memory_opcodes();
+std::vector<OpcodeEntry> atomic_opcodes();
+std::vector<OpcodeEntry> warp_opcodes();
+std::vector<OpcodeEntry> barrier_opcodes();
+std::vector<OpcodeEntry> async_opcodes();
+std::vector<OpcodeEntry> matrix_opcodes();
+
+}  // namespace ladder

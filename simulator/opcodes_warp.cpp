@@ -1,0 +1,126 @@
+// Shuffles, votes and the other exchanges between the lanes of a warp.
+#include <algorithm>
+#include <bit>
+
+#include "opcode_templates.h"
+#include "warp_sync.h"
+
+namespace ladder {
+namespace {
+
+template <char Mode>
+void shuffle(Warp& w, const Instruction& in) {
+    const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]), *c = w.at<uint32_t>(in.source[2]);
+    uint32_t t[kLanes];
+    Mask valid = 0;
+    for (int l = 0; l < kLanes; ++l) {
+        int segment = c[l] >> 8 & 31, clamp = c[l] & 31, offset = b[l] & 31;
+        int low = l & segment, bound = low | (clamp & ~segment), from;
+        bool inside;
+        if (Mode == 'u') {
+            from = l - offset;
+            inside = from >= bound;
+        } else {
+            from = Mode == 'd' ? l + offset : Mode == 'b' ? l ^ offset : low | (offset & ~segment);
+            inside = from <= bound;
+        }
+        t[l] = a[inside ? from : l];
+        valid |= static_cast<Mask>(inside) << l;
+    }
+    put(w, in.destination, t);
+    if (in.destination2 >= 0) put_predicate(w, in.destination2, valid);
+}
+
+void put_everywhere(Warp& w, int offset, uint32_t value) {
+    for_lanes(w.mask, [&](int l) { w.at<uint32_t>(offset)[l] = value; });
+}
+
+void vote(Warp& w, const Instruction& in) {
+    Mask p = w.predicate(in.source[0]);
+    if (in.predicate_negated) p = ~p;
+    p &= w.mask;
+    if (in.code == 'b') return put_everywhere(w, in.destination, p);
+    bool yes = in.code == 'a' ? p == w.mask : in.code == 'o' ? p != 0 : p == 0 || p == w.mask;
+    put_predicate(w, in.destination, yes ? ~0u : 0);
+}
+
+template <class T>
+void match(Warp& w, const Instruction& in) {
+    const T* a = w.at<T>(in.source[0]);
+    uint32_t t[kLanes];
+    Mask all = 0;
+    for_lanes(w.mask, [&](int l) {
+        t[l] = 0;
+        for_lanes(w.mask, [&](int k) { t[l] |= static_cast<uint32_t>(a[k] == a[l]) << k; });
+        if (t[l] == w.mask) all |= 1u << l;
+        if (in.code && t[l] != w.mask) t[l] = 0;
+    });
+    for_lanes(w.mask, [&](int l) { w.at<uint32_t>(in.destination)[l] = t[l]; });
+    if (in.destination2 >= 0) put_predicate(w, in.destination2, all);
+}
+
+template <class T>
+void redux(Warp& w, const Instruction& in) {
+    const T* a = w.at<T>(in.source[0]);
+    T v = a[std::countr_zero(w.mask)];
+    for_lanes(w.mask & (w.mask - 1), [&](int l) {
+        switch (in.code) {
+            case '+': v = static_cast<T>(static_cast<uint32_t>(v) + static_cast<uint32_t>(a[l])); break;
+            case '<': v = std::min(v, a[l]); break;
+            case '>': v = std::max(v, a[l]); break;
+            case '&': v &= a[l]; break;
+            case '|': v |= a[l]; break;
+            default: v ^= a[l];
+        }
+    });
+    put_everywhere(w, in.destination, static_cast<uint32_t>(v));
+}
+
+void elect(Warp& w, const Instruction& in) {
+    uint32_t leader = static_cast<uint32_t>(std::countr_zero(w.mask));
+    put_everywhere(w, in.destination, leader);
+    if (in.destination2 >= 0) put_predicate(w, in.destination2, 1u << leader);
+}
+
+template <Handler F, int MaskOperand>
+void exchange(Warp& w, const Instruction& in) { together(w, in, in.source[MaskOperand], F); }
+
+Handler control(Opcode& op, Handler handler) {
+    op.in.control = true;
+    return op.has("sync") ? handler : nullptr;
+}
+Handler select_shfl(Opcode& op) {
+    return control(op, op.has("up")     ? exchange<shuffle<'u'>, 3>
+                       : op.has("down") ? exchange<shuffle<'d'>, 3>
+                       : op.has("bfly") ? exchange<shuffle<'b'>, 3>
+                                        : exchange<shuffle<'i'>, 3>);
+}
+Handler select_vote(Opcode& op) {
+    op.in.code = op.has("ballot") ? 'b' : op.has("all") ? 'a' : op.has("any") ? 'o' : 'u';
+    if (op.in.code == 'b') op.operands = "Upu";
+    return control(op, exchange<vote, 1>);
+}
+Handler select_match(Opcode& op) {
+    op.in.code = op.has("all");
+    return control(op, size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1> : exchange<match<uint32_t>, 1>);
+}
+Handler select_redux(Opcode& op) {
+    if (is_float(op.in.type)) return nullptr;
+    op.in.code = op.has("add") ? '+' : op.has("min") ? '<' : op.has("max") ? '>' : op.has("and") ? '&' : op.has("or") ? '|' : '^';
+    return control(op, is_signed(op.in.type) ? exchange<redux<int32_t>, 1> : exchange<redux<uint32_t>, 1>);
+}
+
+}  // namespace
+
+std::vector<OpcodeEntry> warp_opcodes() {
+    return {
+        {"shfl", "dtuuu", select_shfl},
+        {"vote", "Ppu", select_vote},
+        {"match", "Utu", select_match},
+        {"redux", "dtu", select_redux},
+        {"elect", "Uu", [](Opcode& op) { return control(op, exchange<elect, 0>); }},
+        {"activemask", "d", [](Opcode&) -> Handler { return [](Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); }; }},
+    };
+}
+
+}  // namespace ladder

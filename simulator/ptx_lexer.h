@@ -1,0 +1,16 @@
+// Splits PTX into tokens: names (with % $ _ . and :: inside), numbers, strings and single marks.
+#pragma once
+#include <string_view>
+#include <vector>
+
+namespace ladder {
+
+struct Token {
+    std::string_view text;
+    int line;
+};
+
+/// The tokens of `source`, which must outlive them. Throws ParseError.
+std::vector<Token> tokenize(std::string_view source);
+
+}  // namespace ladder

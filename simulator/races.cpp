@@ -1,0 +1,253 @@
+#include "races.h"
+
+#include <algorithm>
+
+#include "machine.h"
+#include "report.h"
+#include "streams.h"
+
+namespace ladder {
+namespace {
+
+uint32_t now = 1;
+
+enum Strength : uint8_t { kWeak, kVolatile, kAtomic, kCompareAndSwap };
+
+void raise(uint32_t& a, uint32_t b) { a = std::max(a, b); }
+
+void merge(GridClock& into, const GridClock& from) {
+    if (into.size() < from.size()) into.resize(from.size());
+    for (size_t k = 0; k < from.size(); ++k) raise(into[k], from[k]);
+}
+void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const GridClock>& from) {
+    if (!from || into == from) return;
+    if (!into) {
+        into = from;
+        return;
+    }
+    auto both = std::make_shared<GridClock>(*into);
+    merge(*both, *from);
+    into = std::move(both);
+}
+
+uint32_t first_of(const Block& b) { return b.index * static_cast<uint32_t>(b.launch->warps_per_block); }
+
+void new_epoch(Warp& w) {
+    w.clock.time = next_time();
+    w.clock.lanes_known = w.clock.time;
+}
+
+uint32_t known_by_lane(const WarpClock& c, int lane, int other) {
+    return c.lane_known ? std::max(c.lanes_known, (*c.lane_known)[lane][other]) : c.lanes_known;
+}
+
+/// Is an earlier access known to this lane to be over?
+bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
+    const Block& b = *w.block;
+    uint32_t base = a.owner ? a.owner->start_time : b.launch->start_time;
+    if (x.time < base) return a.owner || x.time < b.launch->ordered_before || operations_ordered(x.time, b.launch->operation);
+    int warp = x.thread / kLanes, lane = x.thread % kLanes;
+    if (x.block == b.index) {
+        if (warp != w.id) return x.time < w.clock.siblings[warp];
+        return lane == a.lane || x.time < known_by_lane(w.clock, a.lane, lane);
+    }
+    uint32_t id = x.block * static_cast<uint32_t>(b.launch->warps_per_block) + static_cast<uint32_t>(warp);
+    return w.clock.others && id < w.clock.others->size() && x.time < (*w.clock.others)[id];
+}
+
+void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x, const char* verbs) {
+    const Launch& l = *w.block->launch;
+    const Instruction* other = instruction_by_id(x.instruction);
+    std::string allocation = name_of(a.region) + ", offset " + std::to_string(a.offset);
+    if (!a.owner && x.time < l.start_time) {
+        report(w, in, a.lane,
+               {"stream order",
+                "The kernel touches memory that " + operation_name(x.time) +
+                    " uses in another stream, and nothing orders the two.", allocation});
+        return;
+    }
+    const unsigned* d = l.block;
+    unsigned t = x.thread;
+    std::string who = "thread (" + std::to_string(t % d[0]) + "," + std::to_string(t / d[0] % d[1]) + "," +
+                      std::to_string(t / (d[0] * d[1])) + ")";
+    std::string where = other ? " at " + source_place(*other) : "";
+    if (x.block != w.block->index) {
+        report(w, in, a.lane,
+               {a.owner ? "race in the cluster" : "race between blocks",
+                std::string(verbs) + " block " + std::to_string(x.block) + ", " + who + where +
+                    ": nothing orders the two (an atomic with a fence, or a grid barrier).", allocation});
+        return;
+    }
+    bool same_warp = x.thread / kLanes == w.id;
+    report(w, in, a.lane,
+           {"race", std::string(verbs) + " " + who + where + ": no " +
+                        (same_warp ? "__syncwarp or __syncthreads" : "__syncthreads") + " lies between the two.",
+            allocation});
+}
+
+/// Keeps two readers of a word, of different threads where there are such, so that any writer meets another one.
+template <class Over>
+void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
+    auto same_warp = [&](const AccessRecord& r) {
+        return r.block == me.block && r.thread / kLanes == me.thread / kLanes;
+    };
+    bool first_free = over(s.read[0]), second_free = over(s.read[1]);
+    if (first_free || s.read[0].thread == me.thread || (same_warp(s.read[0]) && !second_free))
+        s.read[0] = me;
+    else
+        s.read[1] = me;
+}
+
+}  // namespace
+
+uint32_t next_time() { return ++now; }
+
+void start_clock(Warp& w) {
+    WarpClock& c = w.clock;
+    c.time = w.block->start_time;
+    c.lanes_known = 0;
+    c.lane_known.reset();
+    c.siblings.fill(0);
+    c.others.reset();
+    c.fenced = false;
+    c.fence_time = 0;
+    c.fenced_siblings.fill(0);
+    c.fenced_others.reset();
+    c.acquired_from = nullptr;
+}
+
+void fence(Warp& w) {
+    WarpClock& c = w.clock;
+    c.time = c.fence_time = next_time();
+    c.fenced = true;
+    c.fenced_siblings = c.siblings;
+    c.fenced_others = c.others;
+}
+
+void publish(Warp& w, const void* where) {
+    const WarpClock& c = w.clock;
+    if (!c.fenced) return;
+    SyncLocation& s = w.block->launch->sync[where];
+    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
+    if (s.clock.size() < first + n) s.clock.resize(first + n);
+    for (uint32_t k = 0; k < n; ++k) raise(s.clock[first + k], c.fenced_siblings[k]);
+    raise(s.clock[w.grid_id], c.fence_time);
+    if (c.fenced_others) merge(s.clock, *c.fenced_others);
+    ++s.version;
+}
+
+void acquire(Warp& w, const void* where) {
+    SyncMap& sync = w.block->launch->sync;
+    if (sync.empty()) return;
+    auto it = sync.find(where);
+    WarpClock& c = w.clock;
+    if (it == sync.end() || (c.acquired_from == where && c.acquired_version == it->second.version)) return;
+    c.acquired_from = where;
+    c.acquired_version = it->second.version;
+    acquire_from(w, it->second.clock);
+}
+
+void acquire_from(Warp& w, const GridClock& clock) {
+    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
+    for (uint32_t k = 0; k < n && first + k < clock.size(); ++k) raise(w.clock.siblings[k], clock[first + k]);
+    raise(w.clock.lanes_known, w.grid_id < clock.size() ? clock[w.grid_id] : 0);
+    merge(w.clock.others, std::make_shared<const GridClock>(clock));
+}
+
+void release_to(Warp& w, GridClock& clock) {
+    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
+    if (clock.size() < first + n) clock.resize(first + n);
+    for (uint32_t k = 0; k < n; ++k) raise(clock[first + k], w.clock.siblings[k]);
+    w.clock.time = next_time();
+    raise(clock[w.grid_id], w.clock.time);
+    if (w.clock.others) merge(clock, *w.clock.others);
+}
+
+void sync_lanes(Warp& w, Mask lanes) {
+    WarpClock& c = w.clock;
+    if ((lanes & w.alive) == w.alive) return new_epoch(w);
+    if (!c.lane_known) {
+        c.lane_known = std::make_unique<std::array<std::array<uint32_t, kLanes>, kLanes>>();
+        for (auto& row : *c.lane_known) row.fill(0);
+    }
+    c.time = next_time();
+    std::array<uint32_t, kLanes> known{};
+    for_lanes(lanes, [&](int l) {
+        for (int k = 0; k < kLanes; ++k) raise(known[k], (*c.lane_known)[l][k]);
+    });
+    for_lanes(lanes, [&](int l) { known[l] = c.time; });
+    for_lanes(lanes, [&](int l) { (*c.lane_known)[l] = known; });
+}
+
+void sync_warps(const std::vector<Warp*>& warps) {
+    if (!races_on) return;
+    WarpClock all;
+    bool any_fenced = false;
+    for (Warp* w : warps) {
+        merge(all.others, w->clock.others);
+        any_fenced |= w->clock.fenced;
+        for (int k = 0; k < kWarpsPerBlock; ++k) raise(all.siblings[k], w->clock.siblings[k]);
+    }
+    all.time = next_time();
+    for (Warp* w : warps) all.siblings[w->id] = all.time;
+    // What one thread has fenced counts for those that meet it at a barrier and then publish.
+    if (any_fenced)
+        for (Warp* w : warps) {
+            merge(all.fenced_others, w->clock.fenced_others);
+            for (int k = 0; k < kWarpsPerBlock; ++k) raise(all.fenced_siblings[k], w->clock.fenced_siblings[k]);
+            raise(all.fenced_siblings[w->id], w->clock.fence_time);
+        }
+    for (Warp* w : warps) {
+        w->clock.time = w->clock.lanes_known = all.time;
+        w->clock.siblings = all.siblings;
+        w->clock.others = all.others;
+        if (!any_fenced) continue;
+        w->clock.fenced = true;
+        w->clock.fenced_siblings = all.fenced_siblings;
+        w->clock.fenced_others = all.fenced_others;
+        w->clock.fence_time = std::max(w->clock.fence_time, all.fenced_siblings[w->id]);
+    }
+}
+
+// Two strong accesses never race, except that lanes of one warp get no exemption in shared memory for volatile:
+// that is how warp-synchronous code of old is recognised.
+void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
+    bool atomic = in.code != 0 && a.strong;
+    AccessRecord me;
+    me.time = a.strong && w.clock.fenced && atomic ? std::min(w.clock.time, w.clock.fence_time - 1) : w.clock.time;
+    me.block = w.block->index;
+    me.instruction = in.id;
+    me.thread = static_cast<uint16_t>(w.id * kLanes + a.lane);
+    me.strong = static_cast<uint8_t>(!a.strong ? kWeak : !atomic ? kVolatile : in.text.find(".cas") == std::string::npos ? kAtomic : kCompareAndSwap);
+    uint32_t base = a.owner ? a.owner->start_time : w.block->launch->start_time;
+    me.time = std::max(me.time, base);
+    for (uint64_t word = a.offset / 4, end = (a.offset + static_cast<uint64_t>(a.bytes) - 1) / 4; word <= end; ++word) {
+        uint64_t from = std::max(a.offset, word * 4) - word * 4;
+        uint64_t to = std::min(a.offset + static_cast<uint64_t>(a.bytes), word * 4 + 4) - word * 4;
+        me.bytes = static_cast<uint8_t>(((1u << to) - 1) & ~((1u << from) - 1));
+        ShadowWord& s = a.region.shadow.word(word);
+        auto conflicts = [&](const AccessRecord& x) {
+            if (!x.time || !(x.bytes & me.bytes) || ordered(w, x, a)) return false;
+            // A plain load before a loop of compare-and-swaps is the common way to write one: it may read anything.
+            bool reads = &x != &s.write || !a.write;
+            if (reads && (x.strong == kCompareAndSwap || me.strong == kCompareAndSwap)) return false;
+            if (!x.strong || !me.strong) return true;
+            bool same_warp = x.block == me.block && x.thread / kLanes == w.id;
+            return a.owner && same_warp && x.strong == kVolatile && me.strong == kVolatile;
+        };
+        if (conflicts(s.write)) report_race(w, in, a, s.write, a.write ? "It overwrites what was written by" : "It reads what was written by");
+        if (a.write) {
+            for (AccessRecord& r : s.read)
+                if (conflicts(r)) {
+                    report_race(w, in, a, r, "It overwrites what is read by");
+                    break;
+                }
+            s.write = me;
+            if (!a.strong) s.read[0].time = s.read[1].time = 0;
+        } else {
+            remember_read(s, me, [&](const AccessRecord& x) { return !x.time || x.time < base || ordered(w, x, a); });
+        }
+    }
+}
+
+}  // namespace ladder

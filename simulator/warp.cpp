@@ -1,0 +1,416 @@
+// A warp's paths: how they split, where they wait for each other, and which one runs.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "machine.h"
+#include "report.h"
+
+namespace ladder {
+namespace {
+
+constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19, kErrorLaunchFailure = 719, kErrorIllegalAddress = 700;
+
+Path path_at(int pc, Mask mask, int join, Frame* frame) { return {pc, mask, join, frame, PathState::Ready, 0, -1}; }
+
+const Instruction& instruction_of(const Path& p) { return p.frame->function->code[p.pc]; }
+
+/// .aligned barriers, which all running lanes of a warp must reach together.
+bool aligned(const Instruction& in) { return in.text.rfind("bar.", 0) == 0 || in.text.find(".aligned") != std::string::npos; }
+
+}  // namespace
+
+void Warp::start(Block& owner, int number, Mask lanes) {
+    block = &owner;
+    id = number;
+    grid_id = owner.index * static_cast<uint32_t>(owner.launch->warps_per_block) + static_cast<uint32_t>(number);
+    alive = path = mask = lanes;
+    join = -1;
+    running = forced = spinning = changed_memory = false;
+    frame = nullptr;
+    poll = nullptr;
+    carry = 0;
+    paths.clear();
+    joins.clear();
+    free_joins.clear();
+    for (auto& f : frames) spare_frames.push_back(std::move(f));
+    frames.clear();
+    copies.clear();
+    std::fill_n(committed, kLanes, 0);
+    std::fill_n(cluster_phase, kLanes, owner.cluster->phase);
+    start_clock(*this);
+    enter(*owner.launch->function, nullptr);
+}
+
+Frame* Warp::new_frame(const Function& f) {
+    auto spare = std::find_if(spare_frames.begin(), spare_frames.end(), [&](auto& s) { return s->function == &f; });
+    if (spare != spare_frames.end()) {
+        frames.push_back(std::move(*spare));
+        spare_frames.erase(spare);
+    } else {
+        frames.push_back(std::make_unique<Frame>());
+    }
+    Frame* fresh = frames.back().get();
+    if (fresh->capacity < f.image.size() || !fresh->registers) {
+        size_t bytes = (f.image.size() + 128) / 64 * 64;
+        fresh->storage = {static_cast<char*>(std::aligned_alloc(64, bytes)), std::free};
+        fresh->registers = fresh->storage.get();
+        fresh->capacity = bytes;
+    }
+    fresh->function = &f;
+    std::memcpy(fresh->registers, f.image.data(), f.image.size());
+    return fresh;
+}
+
+void Warp::drop_frame(Frame* old) {
+    auto it = std::find_if(frames.begin(), frames.end(), [&](auto& f) { return f.get() == old; });
+    spare_frames.push_back(std::move(*it));
+    frames.erase(it);
+}
+
+int Warp::new_join(int at, Mask expected, int parent, Frame* of) {
+    if (free_joins.empty()) {
+        free_joins.push_back(static_cast<int>(joins.size()));
+        joins.emplace_back();
+    }
+    int j = free_joins.back();
+    free_joins.pop_back();
+    joins[j] = {at, expected, 0, parent, of};
+    return j;
+}
+
+void Warp::load(const Path& p) {
+    running = true;
+    pc = p.pc;
+    path = p.mask;
+    join = p.join;
+    join_pc = joins[join].pc;
+    frame = p.frame;
+    registers = frame->registers;
+    code = frame->function->code.data();
+    tallies = frame->tallies;
+}
+
+void Warp::enter(const Function& f, const Instruction* call) {
+    if (frame && call && frame->depth >= kMaxDepth) {
+        report(*this, *call, std::countr_zero(mask), {"stack overflow", "The calls nest too deeply.", ""});
+        throw LaunchStop{kErrorLaunchFailure};
+    }
+    Frame* caller = call ? frame : nullptr;
+    Frame* callee = new_frame(f);
+    callee->call = call;
+    callee->caller = caller;
+    callee->return_pc = pc + 1;
+    callee->depth = caller ? caller->depth + 1 : 0;
+    callee->local_base = caller ? caller->local_base + caller->function->local_bytes : 0;
+    callee->tallies = block->launch->profile->of(f);
+    for (size_t k = 0; call && k < call->arguments.size(); ++k)
+        std::memcpy(callee->registers + f.parameters[k].offset, registers + call->arguments[k],
+                    static_cast<size_t>(f.parameters[k].size) * kLanes);
+    if (Mask rest = call ? path & ~mask : 0) paths.push_back(path_at(pc + 1, rest, join, frame));
+    load(path_at(0, mask, new_join(kReturn, mask, join, callee), callee));
+    size_t local_end = static_cast<size_t>(callee->local_base + f.local_bytes);
+    if (local_end > kMaxLocal) {
+        report(*this, code[0], std::countr_zero(mask), {"stack overflow", "A thread has 512 KiB of local memory.", ""});
+        throw LaunchStop{kErrorIllegalAddress};
+    }
+    if (local_end * kLanes > local.size()) local.resize(std::max(local.size() * 2, local_end * kLanes), 0);
+    fill_presets(f);
+}
+
+void Warp::fill_presets(const Function& f) {
+    const Launch& launch = *block->launch;
+    const unsigned *d = launch.block, *g = launch.grid, *c = launch.cluster, *b = block->id;
+    uint64_t warps = static_cast<uint64_t>(launch.warps_per_block);
+    for (const Preset& p : f.presets) {
+        for (int l = 0; l < kLanes; ++l) {
+            unsigned t = static_cast<unsigned>(id * kLanes + l);
+            uint64_t v = 0;
+            int axis = p.kind % 3;  // the vectors come first in Special, three by three
+            switch (p.kind) {
+                case TidX: v = t % d[0]; break;
+                case TidY: v = t / d[0] % d[1]; break;
+                case TidZ: v = t / (d[0] * d[1]); break;
+                case NtidX: case NtidY: case NtidZ: v = d[axis]; break;
+                case CtaidX: case CtaidY: case CtaidZ: v = b[axis]; break;
+                case NctaidX: case NctaidY: case NctaidZ: v = g[axis]; break;
+                case ClusteridX: case ClusteridY: case ClusteridZ: v = b[axis] / c[axis]; break;
+                case NclusteridX: case NclusteridY: case NclusteridZ: v = g[axis] / c[axis]; break;
+                case ClusterCtaidX: case ClusterCtaidY: case ClusterCtaidZ: v = b[axis] % c[axis]; break;
+                case ClusterNctaidX: case ClusterNctaidY: case ClusterNctaidZ: v = c[axis]; break;
+                case ClusterCtarank: v = static_cast<uint64_t>(block->rank); break;
+                case ClusterNctarank: v = launch.cluster_size(); break;
+                case IsCluster: v = launch.clustered; break;
+                case Laneid: v = static_cast<uint64_t>(l); break;
+                case Warpid: v = static_cast<uint64_t>(id); break;
+                case Nwarpid: v = warps; break;
+                case Smid: v = block->index % 8; break;
+                case Nsmid: v = 8; break;
+                case Gridid: v = launch.start_time; break;
+                case LanemaskEq: v = 1u << l; break;
+                case LanemaskLt: v = (1u << l) - 1; break;
+                case LanemaskLe: v = (2u << l) - 1; break;
+                case LanemaskGt: v = ~((2u << l) - 1); break;
+                case LanemaskGe: v = ~((1u << l) - 1); break;
+                case DynamicSharedSize: v = launch.dynamic_shared; break;
+                case TotalSharedSize: v = block->shared.size; break;
+                case Envreg1: v = launch.grid_barrier >> 32; break;
+                case Envreg2: v = launch.grid_barrier & 0xffffffff; break;
+                case DynamicSharedAddress: v = block->dynamic_offset; break;
+                case LocalAddress: v = static_cast<uint64_t>(frame->local_base + p.value); break;
+                default: break;
+            }
+            if (p.wide)
+                at<uint64_t>(p.offset)[l] = v;
+            else
+                at<uint32_t>(p.offset)[l] = static_cast<uint32_t>(v);
+        }
+    }
+}
+
+uint64_t Warp::run(uint64_t budget) {
+    uint64_t n = 0;
+    spinning = changed_memory = false;
+    if (!running) pick();
+    while (running && n < budget) {
+        const Instruction& in = code[pc];
+        Mask m = path;
+        if (in.guard >= 0) {
+            Mask g = predicate(in.guard);
+            m &= in.guard_negated ? ~g : g;
+        }
+        mask = m;
+        ++n;
+        Tally& t = tallies[pc];
+        ++t.warps;
+        t.threads += static_cast<uint64_t>(std::popcount(m));
+        if (in.control) {
+            if (m || in.reconvergence >= 0)
+                in.handler(*this, in);
+            else
+                advance();
+        } else {
+            if (m) in.handler(*this, in);
+            if (++pc == join_pc) arrive();
+        }
+        if (spinning && running) {
+            paths.insert(paths.begin(), path_at(pc, path, join, frame));
+            pick();
+            break;
+        }
+    }
+    return n;
+}
+
+void Warp::jump(int to) {
+    for (const Path& p : gathered_) paths.push_back(path_at(to, p.mask, p.join, p.frame));
+    gathered_.clear();
+    pc = to;
+    if (pc == join_pc) arrive();
+}
+
+void Warp::arrive() {
+    Join& j = joins[join];
+    j.arrived |= path;
+    if (j.arrived == j.expected) complete(join);
+    pick();
+}
+
+void Warp::complete(int which) {
+    Join j = joins[which];
+    free_joins.push_back(which);
+    if (j.pc == kReturn) {
+        if (j.frame->caller) paths.push_back(path_at(j.frame->return_pc, j.expected, j.parent, j.frame->caller));
+        drop_frame(j.frame);
+    } else {
+        paths.push_back(path_at(j.pc, j.expected, j.parent, j.frame));
+    }
+}
+
+void Warp::remove(int which, Mask lanes) {
+    Join& j = joins[which];
+    j.expected &= ~lanes;
+    j.arrived &= ~lanes;
+    if (j.expected == j.arrived) {
+        if (j.expected) return complete(which);
+        if (j.pc == kReturn) drop_frame(j.frame);
+        free_joins.push_back(which);
+    }
+}
+
+void Warp::branch(Mask taken, int target, int reconvergence) {
+    Mask rest = path & ~taken;
+    if (!rest) return jump(target);
+    if (!taken) return jump(pc + 1);
+    split({{target, taken}, {pc + 1, rest}}, reconvergence);
+}
+
+void Warp::split(const std::map<int, Mask>& targets, int reconvergence) {
+    int j = join_pc == reconvergence ? join : new_join(reconvergence, path, join, frame);
+    for (auto& [to, lanes] : targets) paths.push_back(path_at(to, lanes, j, frame));
+    pick();
+}
+
+void Warp::leave(Mask lanes, bool exit) {
+    Mask rest = path & ~lanes;
+    Frame* from = frame;
+    int chain = join;
+    if (exit || !from->caller) {
+        alive &= ~lanes;
+        block->live_threads -= std::popcount(lanes);
+        for (int parent; chain >= 0; chain = parent) {
+            parent = joins[chain].parent;
+            remove(chain, lanes);
+        }
+    } else {
+        for (size_t k = 0; k < from->call->results.size(); ++k) {
+            const Parameter& r = from->function->results[k];
+            for_lanes(lanes, [&](int l) {
+                std::memcpy(from->caller->registers + from->call->results[k] + l * r.size,
+                            from->registers + r.offset + l * r.size, static_cast<size_t>(r.size));
+            });
+        }
+        for (int parent; joins[chain].pc != kReturn; chain = parent) {
+            parent = joins[chain].parent;
+            remove(chain, lanes);
+        }
+        Join& end = joins[chain];
+        end.arrived |= lanes;
+        if (end.arrived == end.expected) complete(chain);
+    }
+    path = rest;
+    if (rest) return jump(pc + 1);
+    pick();
+}
+
+/// Chooses the path that runs next: the newest that is ready.
+void Warp::pick() {
+    running = false;
+    while (true) {
+        auto ready = std::find_if(paths.rbegin(), paths.rend(), [](auto& p) { return p.state == PathState::Ready; });
+        if (ready == paths.rend()) break;
+        Path p = *ready;
+        paths.erase(std::next(ready).base());
+        Join& j = joins[p.join];
+        if (p.pc != j.pc) return load(p);
+        j.arrived |= p.mask;
+        if (j.arrived == j.expected) complete(p.join);
+    }
+    for (size_t k = 0; k < paths.size(); ++k) {
+        if (paths[k].state != PathState::AtWarpSync) continue;
+        Mask here = 0;
+        for (auto& q : paths)
+            if (q.state == PathState::AtWarpSync && q.pc == paths[k].pc && q.frame == paths[k].frame) here |= q.mask;
+        forced = (paths[k].named & alive & ~here) != 0;
+        Path p = path_at(paths[k].pc, paths[k].mask, paths[k].join, paths[k].frame);
+        paths.erase(paths.begin() + static_cast<ptrdiff_t>(k));
+        return load(p);
+    }
+    if (!paths.empty()) report_stuck();
+}
+
+/// All paths wait at barriers. Lanes that wait for them elsewhere can never reach an .aligned one.
+void Warp::report_stuck() {
+    Mask here = 0;
+    const Instruction& in = instruction_of(paths[0]);
+    bool same = true;
+    for (auto& p : paths) {
+        here |= p.mask;
+        same &= &instruction_of(p) == &in || !aligned(in);
+    }
+    if (here == alive && same) return;
+    if (!aligned(in)) {
+        if (release_joins()) pick();
+        return;
+    }
+    mask = paths[0].mask;
+    report(*this, in, std::countr_zero(mask),
+           {"divergent barrier",
+            "Only " + std::to_string(std::popcount(paths[0].mask)) + " of the " + std::to_string(std::popcount(alive)) +
+                " running threads of this warp reach this barrier: it lies on one side of a branch. "
+                "All threads of the block must reach it together.",
+            ""});
+    throw LaunchStop{kErrorLaunchFailure};
+}
+
+void Warp::park(Path where) {
+    Mask rest = path & ~where.mask;
+    paths.push_back(where);
+    path = rest;
+    if (rest) return jump(pc + 1);
+    pick();
+}
+
+bool Warp::gather(const Instruction& in, Mask named) {
+    if (Mask strangers = mask & ~named) {
+        report(*this, in, std::countr_zero(strangers),
+               {"wrong mask", "This thread runs the instruction, but the mask does not name its lane.", ""});
+        named |= mask;
+    }
+    Mask missing = named & alive & ~mask;
+    if (!missing) return true;
+    for (auto& p : paths)
+        if (p.state == PathState::AtWarpSync && p.pc == pc && p.frame == frame) missing &= ~p.mask;
+    if (missing && !forced) {
+        park({pc, mask, join, frame, PathState::AtWarpSync, named, -1});
+        return false;
+    }
+    forced = false;
+    if (missing)
+        report(*this, in, std::countr_zero(mask),
+               {"wrong mask",
+                "The mask names lane " + std::to_string(std::countr_zero(missing)) +
+                    ", which is on another path and does not take part.", ""});
+    for (size_t k = paths.size(); k-- > 0;) {
+        Path& p = paths[k];
+        if (p.state != PathState::AtWarpSync || p.pc != pc || p.frame != frame) continue;
+        mask |= p.mask;
+        gathered_.push_back(p);
+        paths.erase(paths.begin() + static_cast<ptrdiff_t>(k));
+    }
+    return true;
+}
+
+void Warp::resume_barrier(int barrier) {
+    const Barrier* b = barrier < kClusterBarrier ? &block->barriers[barrier] : nullptr;
+    for (auto& p : paths) {
+        if (p.state != PathState::AtBarrier || p.barrier != barrier) continue;
+        const Instruction& in = instruction_of(p);
+        registers = p.frame->registers;
+        mask = p.mask;
+        if (b && in.code == 'p')
+            for_lanes(mask, [&](int l) { at<uint32_t>(in.destination)[l] = b->count; });
+        else if (b && in.code)
+            put_predicate(*this, in.destination, (in.code == 'a' ? b->all : b->any) ? ~0u : 0);
+        p = path_at(p.pc + 1, p.mask, p.join, p.frame);
+    }
+    if (running) registers = frame->registers;
+}
+
+/// Lets the lanes that wait at joins go on without those that spin; the hardware promises them progress.
+bool Warp::release_joins() {
+    bool released = false;
+    for (size_t k = 0; k < joins.size(); ++k) {
+        Join& j = joins[k];
+        bool unused = std::find(free_joins.begin(), free_joins.end(), static_cast<int>(k)) != free_joins.end();
+        if (unused || !j.arrived || j.pc == kReturn) continue;
+        paths.push_back(path_at(j.pc, j.arrived, j.parent, j.frame));
+        j.expected &= ~j.arrived;
+        j.arrived = 0;
+        released = true;
+    }
+    return released;
+}
+
+void Warp::note_poll(const Instruction& in, uint64_t value) {
+    spinning = poll == &in && poll_value == value;
+    poll = &in;
+    poll_value = value;
+}
+
+bool Warp::runnable() const {
+    return running || std::any_of(paths.begin(), paths.end(), [](auto& p) { return p.state != PathState::AtBarrier; });
+}
+
+}  // namespace ladder
