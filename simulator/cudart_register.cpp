@@ -125,6 +125,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
             parse_ptx(text, m);
     } catch (const ParseError& e) {
         std::fprintf(stderr, "ladder simulator: the program's PTX cannot be read: %s\n", e.what());
+        m.functions.clear();
     }
     return reinterpret_cast<void**>(&m);
 }

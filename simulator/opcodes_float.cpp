@@ -91,7 +91,7 @@ Handler float_binary(Opcode& op, F) {
 /// Only for f32 and f64.
 template <class F>
 Handler function(Opcode& op, F f) {
-    bool high_half = op.in.type == Type::F64 && op.has("approx");
+    bool high_half = op.in.type == Type::F64 && op.has("approx") && op.has("ftz");
     if (!high_half) return float_unary(op, f);
     // The chip computes these from the upper 32 bits, and the lower ones of the result are zero.
     return unary<double, double, decltype([](double a) {

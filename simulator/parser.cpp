@@ -114,7 +114,7 @@ class Parser {
     string_view peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)].text; }
     bool at_end() const { return at_ + 1 >= tokens_.size(); }
     [[noreturn]] void fail(const string& why) const {
-        throw ParseError(tokens_[std::min(at_, tokens_.size() - 1)].line, why);
+        throw ParseError(tokens_[at_ ? at_ - 1 : 0].line, why);
     }
     string next();
     bool accept(string_view s);

@@ -54,6 +54,8 @@ std::vector<Token> tokenize(std::string_view s) {
         }
         if (c == '"')
             j = skip_to("\"", j, "string");
+        else if (c == '.')
+            j = std::min(end_of_word(s, j), s.find('.', j));  // .reg.b16 is two directives
         else if (in_word(c) || signed_number)
             j = end_of_word(s, j);
         tokens.push_back({s.substr(i, j - i), line});

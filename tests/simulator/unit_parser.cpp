@@ -1,0 +1,105 @@
+// The PTX parser: good text, malformed text with the line that is to blame, and text cut at every byte.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "program.h"
+
+namespace ladder {
+namespace {
+
+std::string sample() {
+    std::ifstream file(LADDER_TEST_DATA "/reduce.ptx");
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+/// The line that the parser blames, or 0 if it accepts the text.
+int blamed_line(const std::string& text) {
+    Module m;
+    try {
+        parse_ptx(text, m);
+    } catch (const ParseError& e) {
+        return e.line;
+    }
+    return 0;
+}
+std::string kernel(const std::string& body) { return ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n" + body + "\nret;\n}\n"; }
+
+TEST(Parser, ReadsWhatNvccWrites) {
+    Module m;
+    parse_ptx(sample(), m);
+    ASSERT_EQ(m.functions.size(), 4u);
+    const Function& f = m.functions.at("_Z13reduceStridedPKfPfi");
+    EXPECT_TRUE(f.entry);
+    EXPECT_EQ(f.parameters.size(), 3u);
+    EXPECT_EQ(f.parameter_bytes, 20);
+    EXPECT_EQ(f.not_simulated, nullptr);
+    EXPECT_EQ(m.functions.at("_Z13reduceOnePassPKfPfS1_i").shared_bytes, 513);
+    EXPECT_EQ(source_place(f.code.back()).substr(0, 9), "reduce.cu");
+}
+
+TEST(Parser, FindsWherePathsMeetAgain) {
+    Module m;
+    parse_ptx(kernel(".reg .pred %p;\n.reg .b32 %r;\n"
+                     "@%p bra A;\nmov.u32 %r, 1;\nbra B;\nA: mov.u32 %r, 2;\nB: mov.u32 %r, 3;"), m);
+    const Function& f = m.functions.at("k");
+    EXPECT_EQ(f.code[0].target, 3);
+    EXPECT_EQ(f.code[0].reconvergence, 4);
+}
+
+TEST(Parser, LabelsBelongToTheirScope) {
+    EXPECT_EQ(blamed_line(kernel("{ L: bra L; }\n{ L: bra L; }")), 0);
+    EXPECT_EQ(blamed_line(kernel("{ L: ret; }\nbra L;")), 7);
+}
+
+TEST(Parser, UnknownOpcodesAreKeptForTheLaunchToRefuse) {
+    Module m;
+    parse_ptx(kernel(".reg .b32 %r;\nwgmma.fence.sync.aligned;\nfrobnicate.b32 %r, {%r, 1}, [%r];"), m);
+    const Function& f = m.functions.at("k");
+    ASSERT_NE(f.not_simulated, nullptr);
+    EXPECT_EQ(f.not_simulated->text, "wgmma.fence.sync.aligned");
+}
+
+TEST(Parser, BlamesTheLine) {
+    EXPECT_EQ(blamed_line(kernel("add.s32 %r1, %r2, %r3;")), 6);
+    EXPECT_EQ(blamed_line(kernel(".reg .b32 %r<3>;\nadd.s32 %r1, %r2;")), 7);
+    EXPECT_EQ(blamed_line(kernel(".reg .b32 %r<3>;\n.reg .b64 %d;\nadd.s32 %r1, %r2, %d;")), 8);
+    EXPECT_EQ(blamed_line(kernel("bra NOWHERE;")), 6);
+    EXPECT_EQ(blamed_line(kernel("A: A: ret;")), 6);
+    EXPECT_EQ(blamed_line(kernel(".reg .b33 %r;")), 6);
+    EXPECT_EQ(blamed_line(kernel(".reg .b32 %r<99999999>;")), 6);
+    EXPECT_EQ(blamed_line(kernel(".shared .align 3 .b8 s[4];")), 6);
+    EXPECT_EQ(blamed_line(kernel(".local .b8 s[9999999999];")), 6);
+    EXPECT_EQ(blamed_line(kernel("call nobody;")), 6);
+    EXPECT_EQ(blamed_line(kernel(".param .b32 p;\n.reg .b64 %d;\nst.param.b64 [p], %d;")), 8);
+    EXPECT_EQ(blamed_line(".version 9.0\nnonsense\n"), 2);
+    EXPECT_EQ(blamed_line(".version 9.0\n/* open\n"), 2);
+    EXPECT_EQ(blamed_line(".global .b32 x[2] = {1, 2, 3};"), 1);
+}
+
+TEST(Parser, SurvivesTextCutAtEveryByte) {
+    std::string text = sample();
+    text.resize(text.find("\n}\n") + 2);  // one kernel
+    for (size_t n = 0; n < text.size(); ++n) blamed_line(text.substr(0, n));
+    EXPECT_EQ(blamed_line(text), 0);
+    EXPECT_GT(blamed_line(text.substr(0, text.size() - 1)), 0);
+}
+
+TEST(Parser, SurvivesDamagedBytes) {
+    std::string text = sample();
+    uint32_t seed = 12345;
+    for (int round = 0; round < 300; ++round) {
+        std::string damaged = text;
+        for (int k = 0; k < 3; ++k) {
+            seed = seed * 1664525 + 1013904223;
+            damaged[seed % damaged.size()] = "{};,.%[]()<>0a-\"@!|:"[seed >> 16 & 15];
+        }
+        blamed_line(damaged);
+    }
+}
+
+}  // namespace
+}  // namespace ladder
