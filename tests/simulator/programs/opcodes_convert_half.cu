@@ -208,11 +208,12 @@ To directed(int direction, From value) {
     std::fesetround(FE_TONEAREST);
     return result;
 }
-/// Beyond its range, a conversion to an integer gives the nearest one that there is; NaN gives 0.
+/// Beyond its range, a conversion to an integer gives the nearest one that there is; NaN gives 0 from float,
+/// the top bit alone from double.
 template <class To, class From>
 To clamped(From value, From (*integral)(From)) {
     using Limits = std::numeric_limits<To>;
-    if (std::isnan(value)) return 0;
+    if (std::isnan(value)) return sizeof(From) == 8 ? To(1u << 31) : To(0);
     long double whole = integral(value);
     if (whole <= (long double)(Limits::min())) return Limits::min();
     if (whole >= (long double)(Limits::max())) return Limits::max();

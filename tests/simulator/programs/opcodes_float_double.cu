@@ -73,7 +73,7 @@ OPERATION(Bits64, __double_as_longlong(a), [&] {
     std::memcpy(&i, &a, 8);
     return i;
 }())
-OPERATION(Saturate, __saturatef(a), (std::isnan(a) ? 0.f : std::fmin(1.f, std::fmax(0.f, a))))
+OPERATION(Saturate, __saturatef(a) + 0.f, (std::isnan(a) ? 0.f : std::fmin(1.f, std::fmax(0.f, a)) + 0.f))
 
 #define DIRECTIONS(name, function, host)                                                     \
     OPERATION(name##TowardZero, function##z(a, b), rounded<T>(FE_TOWARDZERO, host<T>, a, b)) \

@@ -150,7 +150,7 @@ __global__ void spaces(const int* in, int* out) {
     __shared__ int s[1];
     int own = in[0];
     out[threadIdx.x] = __isGlobal(in) + 2 * __isShared(s) + 4 * __isLocal(&own) + 8 * __isShared(in) +
-                       16 * __isGlobal(s) + 32 * int(__cvta_generic_to_shared(s) < 1024);
+                       16 * __isGlobal(s) + 32 * int(__cvta_generic_to_shared(s) < 4096);
 }
 
 // Dynamic shared memory cut into pieces of several types, after static one.
