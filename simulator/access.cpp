@@ -20,19 +20,6 @@ Space window_of(uint64_t address) {
     return Space::Global;
 }
 
-void compute_addresses(Warp& w, const Address& a, Reach& r) {
-    uint64_t displacement = static_cast<uint64_t>(a.displacement);
-    if (a.bytes == 8) {
-        const uint64_t* base = w.at<uint64_t>(a.base);
-        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
-    } else if (a.bytes == 4) {
-        const uint32_t* base = w.at<uint32_t>(a.base);
-        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
-    } else {
-        for (int l = 0; l < kLanes; ++l) r.address[l] = displacement;
-    }
-}
-
 struct Trouble {
     int lane = -1, times = 0;
     Fault fault;
@@ -157,9 +144,25 @@ void check_in_flight(Warp& w, const Instruction& in, Reach& r, int l, int bytes)
 
 }  // namespace
 
+void compute_addresses(Warp& w, const Address& a, Reach& r) {
+    uint64_t displacement = static_cast<uint64_t>(a.displacement);
+    if (a.bytes == 8) {
+        const uint64_t* base = w.at<uint64_t>(a.base);
+        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
+    } else if (a.bytes == 4) {
+        const uint32_t* base = w.at<uint32_t>(a.base);
+        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
+    } else {
+        for (int l = 0; l < kLanes; ++l) r.address[l] = displacement;
+    }
+}
+
 void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
-    const Address& a = in.address[which];
-    compute_addresses(w, a, r);
+    compute_addresses(w, in.address[which], r);
+    resolve(w, in, in.address[which].space, bytes, r);
+}
+
+void resolve(Warp& w, const Instruction& in, Space space, int bytes, Reach& r) {
     uint64_t bits = 0;
     for (int l = 0; l < kLanes; ++l) bits |= w.mask >> l & 1 ? r.address[l] : 0;
     if (bits & (static_cast<uint64_t>(bytes) - 1)) {
@@ -170,22 +173,22 @@ void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
             ++times;
         });
         std::string size = std::to_string(bytes);
-        Region* region = a.space == Space::Shared ? &w.block->shared : memory().find(r.address[first]);
+        Region* region = space == Space::Shared ? &w.block->shared : memory().find(r.address[first]);
         std::string where = region ? name_of(*region) + ", offset " + std::to_string(r.address[first] - region->base) : memory().describe(r.address[first]);
         report(w, in, first, {"misaligned access", "An access of " + size + " bytes needs an address that is a multiple of " + size + ".", where}, times);
         throw LaunchStop{kErrorMisaligned};
     }
-    if (reach_together(w, a.space, bytes, r)) return;
+    if (reach_together(w, space, bytes, r)) return;
     Trouble trouble;
-    for_lanes(w.mask, [&](int l) { reach_lane(w, a.space, bytes, l, r, trouble); });
+    for_lanes(w.mask, [&](int l) { reach_lane(w, space, bytes, l, r, trouble); });
     if (trouble.lane >= 0) {
         report(w, in, trouble.lane, trouble.fault, trouble.times);
         throw LaunchStop{trouble.error};
     }
     int first = std::countr_zero(w.mask);
-    r.space = a.space == Space::Generic || a.space == Space::SharedCluster
+    r.space = space == Space::Generic || space == Space::SharedCluster
                   ? (r.owner[first] ? Space::Shared : r.region[first] ? Space::Global : Space::Local)
-                  : a.space;
+                  : space;
 }
 
 void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bool reads, bool writes) {
@@ -199,6 +202,7 @@ void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bo
     }
     if (writes && region->tracked) region->written.set(offset, n);
     if (r.owner[l] && r.owner[l]->copies_in_flight) check_in_flight(w, in, r, l, bytes);
+    if (races_on && r.owner[l] && r.owner[l] != w.block) r.owner[l]->remote[w.grid_id] = {&w, &in, l, w.clock.time};
     if (races_on && region->kind != RegionKind::Internal)
         check_race(w, in, {*region, r.owner[l], offset, bytes, l, writes, in.strong});
 }

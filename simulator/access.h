@@ -15,6 +15,10 @@ struct Reach {
 
 /// Resolves the addresses of the executing lanes. Reports what is wrong with them and throws LaunchStop.
 void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r);
+/// The same for addresses that are in `r` already.
+void resolve(Warp& w, const Instruction& in, Space space, int bytes, Reach& r);
+/// The addresses that an operand names.
+void compute_addresses(Warp& w, const Address& a, Reach& r);
 
 /// Checks one access for races, bytes never written and copies in flight, and notes what it writes.
 void observe(Warp& w, const Instruction& in, Reach& r, int bytes, bool reads, bool writes);

@@ -11,7 +11,7 @@ namespace {
 bool ends_path(const Instruction& in) {
     return in.text.rfind("ret", 0) == 0 || in.text.rfind("exit", 0) == 0 || in.text == "trap";
 }
-bool branches(const Instruction& in) { return in.target >= 0 || !in.table.empty(); }
+bool branches(const Instruction& in) { return in.target >= 0 || in.text.rfind("brx", 0) == 0; }
 
 /// Basic blocks of a function; the last one stands for the function's end.
 struct Graph {
@@ -27,7 +27,7 @@ Graph build_graph(const std::vector<Instruction>& code) {
         if (!branches(code[i]) && !ends_path(code[i])) continue;
         heads.insert(i + 1);
         if (code[i].target >= 0) heads.insert(code[i].target);
-        heads.insert(code[i].table.begin(), code[i].table.end());
+        if (branches(code[i])) heads.insert(code[i].table.begin(), code[i].table.end());
     }
     Graph g;
     g.starts.assign(heads.begin(), heads.end());
@@ -40,7 +40,8 @@ Graph build_graph(const std::vector<Instruction>& code) {
         const Instruction& last = code[g.starts[b + 1] - 1];
         std::set<int> to;
         if (last.target >= 0) to.insert(block_at[last.target]);
-        for (int t : last.table) to.insert(block_at[t]);
+        if (branches(last))
+            for (int t : last.table) to.insert(block_at[t]);
         if (ends_path(last)) to.insert(g.exit);
         if (to.empty() || last.guard >= 0) to.insert(b + 1);
         g.successors[b].assign(to.begin(), to.end());

@@ -133,6 +133,7 @@ void Block::start(Launch& l, uint32_t number) {
     in_flight.assign(shared.size / 4 + 4, 0);
     copies_in_flight = 0;
     mbarriers.clear();
+    remote.clear();
     std::fill_n(barriers, kClusterBarrier, Barrier());
     threads = live_threads = static_cast<int>(l.block[0] * l.block[1] * l.block[2]);
     warps.resize(static_cast<size_t>(l.warps_per_block));
@@ -154,6 +155,7 @@ uint64_t Block::step(bool& progress) {
         done += w.done();
     }
     ended = done == warps.size();
+    if (ended) check_remote();
     if (!ended) progress |= complete_barriers();
     return n;
 }
@@ -166,12 +168,41 @@ bool Block::complete_barriers() {
         std::vector<Warp*> members;
         for (Warp& w : warps)
             if (b.warps >> w.id & 1) members.push_back(&w);
+        if (!b.expected) check_members(k, *members[0]);
         sync_warps(members);
         for (Warp* w : members) w->resume_barrier(k);
         b = Barrier();
         any = true;
     }
     return cluster->complete_if_full() || any;
+}
+
+/// Warps that used this barrier before and have ended do not reach it: their loop ran less often.
+void Block::check_members(int barrier, Warp& member) {
+    int missing = 0;
+    for (Warp& w : warps) {
+        if (w.done() && (w.barriers_used >> barrier & 1)) ++missing;
+        w.barriers_used = static_cast<uint16_t>(w.barriers_used | (w.done() ? 0 : 1 << barrier));
+    }
+    if (!missing) return;
+    for (const Path& p : member.paths)
+        if (p.state == PathState::AtBarrier && p.barrier == barrier)
+            report(member, p.frame->function->code[p.pc], std::countr_zero(p.mask),
+                   {"divergent barrier", std::to_string(missing) + " warps that met at this barrier before have ended and do not reach it again.", ""});
+}
+
+/// A block whose shared memory others use must not end before it knows that they are done.
+void Block::check_remote() {
+    for (auto& [number, access] : remote) {
+        bool known = false;
+        for (Warp& w : warps)
+            known |= w.clock.others && number < w.clock.others->size() && access.time < (*w.clock.others)[number];
+        if (!known)
+            report(*access.warp, *access.in, access.lane,
+                   {"use after end", "The block whose shared memory this is may end before: a cluster barrier must keep it alive.",
+                    "shared memory of block " + std::to_string(index)});
+    }
+    remote.clear();
 }
 
 bool Cluster::complete_if_full() {

@@ -95,6 +95,7 @@ struct Warp {
     std::vector<PendingCopy> copies;
     uint32_t committed[kLanes] = {};
     uint8_t cluster_phase[kLanes] = {};
+    uint16_t barriers_used = 0;  ///< one bit for each barrier of the whole block
 
     template <class T>
     T* at(int offset) { return reinterpret_cast<T*>(registers + offset); }
@@ -152,6 +153,14 @@ struct Mbarrier {
 };
 
 struct Cluster;
+/// The last access of a warp of another block to this one's shared memory.
+struct RemoteAccess {
+    Warp* warp;
+    const Instruction* in;
+    int lane;
+    uint32_t time;
+};
+
 struct Block {
     Launch* launch = nullptr;
     uint32_t index = 0;
@@ -167,6 +176,7 @@ struct Block {
     std::vector<Warp> warps;
     Barrier barriers[kClusterBarrier];
     std::map<uint64_t, Mbarrier> mbarriers;
+    std::map<uint32_t, RemoteAccess> remote;  ///< by the warp's number in the grid
     int live_threads = 0, threads = 0;
     bool ended = false;
 
@@ -174,6 +184,8 @@ struct Block {
     /// Runs every warp once. Returns the instructions run; 0 means that all wait.
     uint64_t step(bool& progress);
     bool complete_barriers();
+    void check_members(int barrier, Warp& member);
+    void check_remote();
     [[noreturn]] void deadlock();
 };
 

@@ -46,5 +46,6 @@ std::vector<OpcodeEntry> warp_opcodes();
 std::vector<OpcodeEntry> barrier_opcodes();
 std::vector<OpcodeEntry> async_opcodes();
 std::vector<OpcodeEntry> matrix_opcodes();
+std::vector<OpcodeEntry> wmma_opcodes();
 
 }  // namespace ladder

@@ -138,8 +138,38 @@ void call_runtime(Warp& w, const Instruction& in) {
     w.advance();
 }
 
+bool fits(const Instruction& in, const Function& f) {
+    std::vector<int> sizes;
+    for (const Parameter& p : f.parameters) sizes.push_back(p.size);
+    for (const Parameter& p : f.results) sizes.push_back(p.size);
+    return sizes == in.list_sizes && in.arguments.size() == f.parameters.size();
+}
+
+/// A call through a pointer: the address of a function is that of its decoded form.
+void call_pointer(Warp& w, const Instruction& in) {
+    const uint64_t* to = w.at<uint64_t>(in.source[0]);
+    int first = std::countr_zero(w.mask);
+    const Function* f = nullptr;
+    for (auto& [name, each] : in.function->module->functions)
+        if (to[first] == reinterpret_cast<uint64_t>(&each)) f = &each;
+    if (!f || !f->defined || f->not_simulated || !fits(in, *f)) {
+        report(w, in, first, {"bad call", f && f->not_simulated ? "The function called uses " + f->not_simulated->text + ", which is not simulated."
+                                                                : "The pointer does not lead to a function of this type.", ""});
+        throw LaunchStop{kErrorLaunchFailure};
+    }
+    Mask same = 0;
+    for_lanes(w.mask, [&](int l) { same |= static_cast<Mask>(to[l] == to[first]) << l; });
+    // Lanes with another target call it on their own.
+    if (Mask others = w.mask & ~same) w.paths.push_back({w.pc, others, w.join, w.frame});
+    w.path &= ~(w.mask & ~same);
+    w.mask = same;
+    w.enter(*f, &in);
+}
+
 void call(Warp& w, const Instruction& in) {
-    if (in.callee->defined)
+    if (!in.callee)
+        call_pointer(w, in);
+    else if (in.callee->defined)
         w.enter(*in.callee, &in);
     else
         call_runtime(w, in);

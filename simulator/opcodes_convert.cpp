@@ -49,11 +49,11 @@ D from_integer(S v, char mode) {
         if (mode == 0) return narrow<D>(static_cast<double>(static_cast<float>(v)), 0);
     }
     double x = static_cast<double>(v);
-    if (sizeof(S) == 8 && mode && std::abs(x) < 0x1p63) {
-        S back = static_cast<S>(x);
-        if (mode == 'z' && ((x > 0 && back > v) || (x < 0 && back < v))) x = std::nextafter(x, 0.0);
-        if (mode == 'm' && back > v) x = std::nextafter(x, -INFINITY);
-        if (mode == 'p' && back < v) x = std::nextafter(x, INFINITY);
+    if (sizeof(S) == 8 && mode) {
+        __int128 back = static_cast<__int128>(x), exact = v;
+        if (mode == 'z' && ((x > 0 && back > exact) || (x < 0 && back < exact))) x = std::nextafter(x, 0.0);
+        if (mode == 'm' && back > exact) x = std::nextafter(x, -INFINITY);
+        if (mode == 'p' && back < exact) x = std::nextafter(x, INFINITY);
     }
     return narrow<D>(x, mode);
 }

@@ -101,8 +101,26 @@ Handler function(Opcode& op, F f) {
     })>;
 }
 
+/// fma.relu: negative results become zero.
+struct FmaRelu {
+    template <class T>
+    T operator()(T a, T b, T c) const {
+        T r = Fma()(a, b, c);
+        if constexpr (std::is_floating_point_v<T>) return r < 0 ? T(0) : r;
+        else return r.value() < 0 ? T{0} : r;
+    }
+    template <class H>
+    Pair<H> operator()(Pair<H> a, Pair<H> b, Pair<H> c) const {
+        return {(*this)(a.low, b.low, c.low), (*this)(a.high, b.high, c.high)};
+    }
+};
+
 Handler select_fma(Opcode& op) {
-    if (op.has("relu")) return nullptr;
+    if (op.has("relu"))
+        return for_float(op.in.type, [](auto v) -> Handler {
+            using T = decltype(v);
+            return ternary<T, T, T, T, FmaRelu>;
+        });
     return with_rounding(op, for_float(op.in.type, [](auto v) -> Handler {
         using T = decltype(v);
         return ternary<T, T, T, T, Fma>;
@@ -120,14 +138,32 @@ struct Extreme {
         return (a < b) == Greatest ? b : a;
     }
 };
+template <class T>
+struct ShortPair {
+    T low, high;
+};
+template <bool Greatest>
+struct ShortExtreme {
+    template <class T>
+    ShortPair<T> operator()(ShortPair<T> a, ShortPair<T> b) const {
+        auto pick = [](T x, T y) { return Greatest ? std::max(x, y) : std::min(x, y); };
+        return {pick(a.low, b.low), pick(a.high, b.high)};
+    }
+};
 template <bool Greatest>
 Handler select_extreme(Opcode& op) {
+    if (op.has("s16x2")) return binary<ShortPair<int16_t>, ShortPair<int16_t>, ShortPair<int16_t>, ShortExtreme<Greatest>>;
+    if (op.has("u16x2")) return binary<ShortPair<uint16_t>, ShortPair<uint16_t>, ShortPair<uint16_t>, ShortExtreme<Greatest>>;
     if (!is_float(op.in.type)) return Greatest ? select_integer_max(op) : select_integer_min(op);
     if (op.has("abs")) return nullptr;
     return op.has("NaN") ? float_binary(op, Extreme<Greatest, true>()) : float_binary(op, Extreme<Greatest, false>());
 }
 
 Handler select_add(Opcode& op) {
+    if (op.has("s16x2") || op.has("u16x2"))
+        return op.in.saturate ? nullptr : binary<uint32_t, uint32_t, uint32_t, decltype([](uint32_t a, uint32_t b) {
+            return ((a & 0xffff0000) + (b & 0xffff0000)) | ((a + b) & 0xffff);
+        })>;
     if (!is_float(op.in.type)) return select_integer_add(op);
     return float_binary(op, [](auto a, auto b) { return a + b; });
 }
@@ -273,8 +309,9 @@ Handler select_setp(Opcode& op) {
 template <class D, class T, class F>
 void set_value(Warp& w, const Instruction& in) {
     const T *a = w.at<T>(in.source[0]), *b = w.at<T>(in.source[1]);
-    uint32_t one = in.type == Type::F32 ? 0x3f800000 : ~0u, t[kLanes];
-    for (int l = 0; l < kLanes; ++l) t[l] = compare(F(), a[l], b[l]) ? one : 0;
+    uint32_t one = in.type == Type::F32 ? 0x3f800000 : in.type == Type::F16 ? 0x3c00 : in.type == Type::BF16 ? 0x3f80 : ~0u;
+    D t[kLanes];
+    for (int l = 0; l < kLanes; ++l) t[l] = static_cast<D>(compare(F(), a[l], b[l]) ? one : 0);
     put(w, in.destination, t);
 }
 template <class H, class F>
@@ -286,12 +323,15 @@ void set_pair(Warp& w, const Instruction& in) {
     put(w, in.destination, t);
 }
 Handler select_set(Opcode& op) {
-    if (op.has("and") || op.has("or") || op.has("xor") || size_of(op.in.type) != 4) return nullptr;
+    int size = size_of(op.in.type);
+    if (op.has("and") || op.has("or") || op.has("xor") || size > 4) return nullptr;
     return for_comparison(op.parts[1], [&](auto comparison) -> Handler {
         using F = decltype(comparison);
         if (op.in.type2 == Type::F16x2) return set_pair<Half, F>;
         if (op.in.type2 == Type::BF16x2) return set_pair<Bfloat, F>;
-        return for_scalar(op.in.type2, [](auto v) -> Handler { return set_value<uint32_t, decltype(v), F>; });
+        return for_scalar(op.in.type2, [&](auto v) -> Handler {
+            return size == 2 ? Handler(set_value<uint16_t, decltype(v), F>) : set_value<uint32_t, decltype(v), F>;
+        });
     });
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "opcode_templates.h"
+#include "report.h"
 #include "warp_sync.h"
 
 namespace ladder {
@@ -24,6 +25,8 @@ void shuffle(Warp& w, const Instruction& in) {
             from = Mode == 'd' ? l + offset : Mode == 'b' ? l ^ offset : low | (offset & ~segment);
             inside = from <= bound;
         }
+        if (Mode == 'i' && (w.mask >> l & 1) && !(w.mask >> from & 1))
+            report(w, in, l, {"wrong mask", "The thread takes its value from lane " + std::to_string(from) + ", which does not take part.", ""});
         t[l] = a[inside ? from : l];
         valid |= static_cast<Mask>(inside) << l;
     }

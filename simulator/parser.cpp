@@ -23,7 +23,7 @@ const std::map<string_view, Type> kTypes = {
     {"u8", Type::U8},         {"u16", Type::U16},     {"u32", Type::U32},   {"u64", Type::U64}, {"s8", Type::S8},
     {"s16", Type::S16},       {"s32", Type::S32},     {"s64", Type::S64},   {"f16", Type::F16}, {"bf16", Type::BF16},
     {"f16x2", Type::F16x2},   {"bf16x2", Type::BF16x2}, {"tf32", Type::TF32}, {"f32", Type::F32}, {"f64", Type::F64},
-    {"pred", Type::Predicate}};
+    {"u16x2", Type::B32},     {"s16x2", Type::B32},   {"pred", Type::Predicate}};
 const std::map<string_view, Space> kSpaces = {
     {"global", Space::Global},      {"shared", Space::Shared},  {"shared::cta", Space::Shared},
     {"shared::cluster", Space::SharedCluster}, {"local", Space::Local}, {"const", Space::Constant},
@@ -394,6 +394,8 @@ void Parser::initialise(char* to, size_t size, int element) {
             if (Symbol* other = find_symbol(v)) {
                 bits = static_cast<uint64_t>(other->address);
                 if (accept("+")) bits += static_cast<uint64_t>(integer(next()));
+            } else if (auto f = module_.functions.find(v); f != module_.functions.end()) {
+                bits = reinterpret_cast<uint64_t>(&f->second);
             } else if (v.size() > 2 && v[0] == '0' && std::strchr("fFdD", v[1])) {
                 bits = std::strtoull(v.c_str() + 2, nullptr, 16);
             } else {
@@ -681,6 +683,8 @@ int Parser::source(string_view name, Type type, int* bytes) {
         if (bytes) *bytes = wide ? 8 : 4;
         return preset(special, wide);
     }
+    if (auto f = module_.functions.find(string(name)); f != module_.functions.end() && wide)
+        return splat(reinterpret_cast<uint64_t>(&f->second), 8);
     if (Symbol* s = find_symbol(name)) {
         if (width < 4) fail("an address does not fit its register");
         if (bytes) *bytes = wide ? 8 : 4;
@@ -830,13 +834,15 @@ void Parser::parse_call(Instruction& in) {
         }
         return list;
     };
-    auto slots = [&](const std::vector<string>& list, const std::vector<Parameter>& want, std::vector<int>& to) {
-        if (list.size() != want.size()) fail("the call's arguments do not fit the function");
+    // Each slot's size goes to list_sizes, arguments first: a call through a pointer compares them when it runs.
+    auto slots = [&](const std::vector<string>& list, const std::vector<Parameter>* want, std::vector<int>& to) {
+        if (want && list.size() != want->size()) fail("the call's arguments do not fit the function");
         for (size_t k = 0; k < list.size(); ++k) {
             Symbol* s = find_symbol(list[k]);
             Register* r = find_register(list[k]);
-            bool fits = s && s->space == Space::CallParameter ? s->size == want[k].size : r && r->bytes == want[k].size;
-            if (!fits) fail("the argument '" + list[k] + "' does not fit the function");
+            int size = s && s->space == Space::CallParameter ? s->size : r ? r->bytes : -1;
+            if (size < 0 || (want && size != (*want)[k].size)) fail("the argument '" + list[k] + "' does not fit the function");
+            in.list_sizes.push_back(size);
             to.push_back(r ? r->offset : static_cast<int>(s->address));
         }
     };
@@ -852,15 +858,14 @@ void Parser::parse_call(Instruction& in) {
     }
     expect(";");
     auto callee = module_.functions.find(name);
-    if (callee == module_.functions.end()) {
-        if (!find_register(name)) fail("call of an unknown function " + name);
-        in.handler = nullptr;
-        in.text = "call through a pointer";
-        return;
-    }
-    in.callee = &callee->second;
-    slots(inputs, callee->second.parameters, in.arguments);
-    slots(outputs, callee->second.results, in.results);
+    Register* pointer = find_register(name);
+    if (callee == module_.functions.end() && (!pointer || pointer->bytes != 8)) fail("call of an unknown function " + name);
+    if (pointer)
+        in.source[0] = pointer->offset;
+    else
+        in.callee = &callee->second;
+    slots(inputs, pointer ? nullptr : &callee->second.parameters, in.arguments);
+    slots(outputs, pointer ? nullptr : &callee->second.results, in.results);
 }
 
 void Parser::parse_branch(Instruction& in, bool indexed) {
@@ -947,7 +952,7 @@ Handler select_handler(Opcode& op) {
     static const std::map<string, OpcodeEntry> table = [] {
         std::map<string, OpcodeEntry> all;
         for (auto group : {integer_opcodes, float_opcodes, convert_opcodes, control_opcodes, memory_opcodes,
-                           atomic_opcodes, warp_opcodes, barrier_opcodes, async_opcodes, matrix_opcodes})
+                           atomic_opcodes, warp_opcodes, barrier_opcodes, async_opcodes, matrix_opcodes, wmma_opcodes})
             for (const OpcodeEntry& e : group()) all[e.name] = e;
         return all;
     }();

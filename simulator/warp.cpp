@@ -37,6 +37,7 @@ void Warp::start(Block& owner, int number, Mask lanes) {
     for (auto& f : frames) spare_frames.push_back(std::move(f));
     frames.clear();
     copies.clear();
+    barriers_used = 0;
     std::fill_n(committed, kLanes, 0);
     std::fill_n(cluster_phase, kLanes, owner.cluster->phase);
     start_clock(*this);
