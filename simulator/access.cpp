@@ -11,7 +11,9 @@ namespace {
 
 constexpr int kErrorIllegalAddress = 700, kErrorMisaligned = 716;
 
-size_t local_index(uint64_t offset, int lane) { return (offset / 16 * kLanes + static_cast<uint64_t>(lane)) * 16 + offset % 16; }
+size_t local_index(uint64_t offset, int lane) {
+    return (offset / 16 * kLanes + static_cast<uint64_t>(lane)) * 16 + offset % 16;
+}
 
 Space window_of(uint64_t address) {
     if (address - kSharedBase < kWindow) return Space::Shared;
@@ -47,12 +49,19 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
         case Space::SharedCluster: {
             if (a >= kSharedBase) a -= kSharedBase;
             uint64_t rank = a >> kRankShift, offset = a & ((1u << kRankShift) - 1);
-            Block* block = rank == 0 ? &own : own.cluster && rank <= own.cluster->blocks.size() ? own.cluster->blocks[rank - 1] : nullptr;
+            Block* block = rank == 0                                           ? &own
+                           : own.cluster && rank <= own.cluster->blocks.size() ? own.cluster->blocks[rank - 1]
+                                                                               : nullptr;
             if (!block || !block->shared.contains(offset, static_cast<size_t>(bytes)))
-                return bad("out of bounds", "The thread touches " + size + " outside of the block's shared memory.",
-                           "shared memory of " + std::to_string(own.shared.size) + " bytes, offset " + std::to_string(static_cast<int64_t>(rank ? offset : a)));
+                return bad("out of bounds",
+                           "The thread touches " + size + " outside of the block's shared memory.",
+                           "shared memory of " + std::to_string(own.shared.size) + " bytes, offset " +
+                               std::to_string(static_cast<int64_t>(rank ? offset : a)));
             if (block->ended)
-                return bad("use after end", "The block whose shared memory this is has ended: a cluster barrier must keep it alive.", "shared memory of block " + std::to_string(block->index));
+                return bad(
+                    "use after end",
+                    "The block whose shared memory this is has ended: a cluster barrier must keep it alive.",
+                    "shared memory of block " + std::to_string(block->index));
             r.address[l] = offset;
             r.region[l] = &block->shared;
             r.owner[l] = block;
@@ -62,7 +71,8 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
         case Space::Local: {
             if (a >= kLocalBase) a -= kLocalBase;
             if (a >= w.local.size() || local_index(a + static_cast<uint64_t>(bytes) - 1, l) >= w.local.size())
-                return bad("out of bounds", "The thread touches " + size + " outside of its local memory.", "local memory");
+                return bad("out of bounds", "The thread touches " + size + " outside of its local memory.",
+                           "local memory");
             r.host[l] = &w.local[local_index(a, l)];
             return true;
         }
@@ -70,11 +80,14 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
             if (a >= kParameterBase) a -= kParameterBase;
             auto& all = own.launch->parameters;
             if (a > all.size() || static_cast<size_t>(bytes) > all.size() - a)
-                return bad("out of bounds", "The thread touches " + size + " outside of the kernel's parameters.", "parameters");
+                return bad("out of bounds",
+                           "The thread touches " + size + " outside of the kernel's parameters.",
+                           "parameters");
             r.host[l] = all.data() + a;
             return true;
         }
-        default: break;
+        default:
+            break;
     }
     Region* region = memory().find(a);
     if (region && region->contains(a, static_cast<size_t>(bytes))) {
@@ -83,10 +96,14 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
         r.host[l] = region->data + (a - region->base);
         return true;
     }
-    if (a < 4096) return bad("null pointer", "The thread touches " + size + " through a null pointer.", memory().describe(a));
+    if (a < 4096)
+        return bad("null pointer", "The thread touches " + size + " through a null pointer.",
+                   memory().describe(a));
     std::string freed = memory().freed(a);
-    if (!freed.empty()) return bad("use after free", "The thread touches " + size + " of memory that was freed.", freed);
-    return bad("out of bounds", "The thread touches " + size + " that lie in no allocation.", memory().describe(a));
+    if (!freed.empty())
+        return bad("use after free", "The thread touches " + size + " of memory that was freed.", freed);
+    return bad("out of bounds", "The thread touches " + size + " that lie in no allocation.",
+               memory().describe(a));
 }
 
 /// The common case: all lanes in one region. False if any lane must be looked at on its own.
@@ -119,9 +136,10 @@ bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
     } else {
         return false;
     }
-    char* data = region->data - region->base;
+    uint64_t shift =
+        reinterpret_cast<uint64_t>(region->data) - region->base;  // inactive lanes may point anywhere
     for (int l = 0; l < kLanes; ++l) {
-        r.host[l] = data + r.address[l];
+        r.host[l] = reinterpret_cast<char*>(shift + r.address[l]);
         r.region[l] = region;
         r.owner[l] = owner;
     }
@@ -131,11 +149,13 @@ bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
 
 void check_in_flight(Warp& w, const Instruction& in, Reach& r, int l, int bytes) {
     Block& b = *r.owner[l];
-    for (uint64_t word = r.address[l] / 4; word <= (r.address[l] + static_cast<uint64_t>(bytes) - 1) / 4; ++word) {
+    for (uint64_t word = r.address[l] / 4; word <= (r.address[l] + static_cast<uint64_t>(bytes) - 1) / 4;
+         ++word) {
         if (!b.in_flight[word]) continue;
         report(w, in, l,
                {"copy in flight",
-                "A cp.async to these bytes has not landed: the thread that issued it must wait for it (cp.async.wait_group "
+                "A cp.async to these bytes has not landed: the thread that issued it must wait for it "
+                "(cp.async.wait_group "
                 "or an mbarrier), and a barrier must follow, before anyone touches them.",
                 name_of(b.shared) + ", offset " + std::to_string(r.address[l])});
         return;
@@ -174,8 +194,14 @@ void resolve(Warp& w, const Instruction& in, Space space, int bytes, Reach& r) {
         });
         std::string size = std::to_string(bytes);
         Region* region = space == Space::Shared ? &w.block->shared : memory().find(r.address[first]);
-        std::string where = region ? name_of(*region) + ", offset " + std::to_string(r.address[first] - region->base) : memory().describe(r.address[first]);
-        report(w, in, first, {"misaligned access", "An access of " + size + " bytes needs an address that is a multiple of " + size + ".", where}, times);
+        std::string where =
+            region ? name_of(*region) + ", offset " + std::to_string(r.address[first] - region->base)
+                   : memory().describe(r.address[first]);
+        report(
+            w, in, first,
+            {"misaligned access",
+             "An access of " + size + " bytes needs an address that is a multiple of " + size + ".", where},
+            times);
         throw LaunchStop{kErrorMisaligned};
     }
     if (reach_together(w, space, bytes, r)) return;
@@ -186,9 +212,10 @@ void resolve(Warp& w, const Instruction& in, Space space, int bytes, Reach& r) {
         throw LaunchStop{trouble.error};
     }
     int first = std::countr_zero(w.mask);
-    r.space = space == Space::Generic || space == Space::SharedCluster
-                  ? (r.owner[first] ? Space::Shared : r.region[first] ? Space::Global : Space::Local)
-                  : space;
+    r.space = space == Space::Generic || space == Space::SharedCluster ? (r.owner[first]    ? Space::Shared
+                                                                          : r.region[first] ? Space::Global
+                                                                                            : Space::Local)
+                                                                       : space;
 }
 
 void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bool reads, bool writes) {
@@ -197,12 +224,16 @@ void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bo
     uint64_t offset = r.address[l] - region->base;
     size_t n = static_cast<size_t>(bytes);
     if (reads && region->tracked && region->written.none(offset, n)) {
-        report(w, in, l, {"uninitialised read", "The thread reads " + std::to_string(bytes) + " bytes that nothing has written.", name_of(*region) + ", offset " + std::to_string(offset)});
+        report(w, in, l,
+               {"uninitialised read",
+                "The thread reads " + std::to_string(bytes) + " bytes that nothing has written.",
+                name_of(*region) + ", offset " + std::to_string(offset)});
         region->written.set(offset, n);
     }
     if (writes && region->tracked) region->written.set(offset, n);
     if (r.owner[l] && r.owner[l]->copies_in_flight) check_in_flight(w, in, r, l, bytes);
-    if (races_on && r.owner[l] && r.owner[l] != w.block) r.owner[l]->remote[w.grid_id] = {&w, &in, l, w.clock.time};
+    if (races_on && r.owner[l] && r.owner[l] != w.block)
+        r.owner[l]->remote[w.grid_id] = {&w, &in, l, w.clock.time};
     if (races_on && region->kind != RegionKind::Internal)
         check_race(w, in, {*region, r.owner[l], offset, bytes, l, writes, in.strong});
 }

@@ -8,9 +8,9 @@ namespace ladder {
 struct Reach {
     uint64_t address[kLanes];  ///< global: as asked for; shared: offset in the block's memory
     char* host[kLanes];
-    Region* region[kLanes];    ///< null for local memory and parameters
-    Block* owner[kLanes];      ///< whose shared memory it is, or null
-    Space space;               ///< of the first active lane
+    Region* region[kLanes];  ///< null for local memory and parameters
+    Block* owner[kLanes];    ///< whose shared memory it is, or null
+    Space space;             ///< of the first active lane
 };
 
 /// Resolves the addresses of the executing lanes. Reports what is wrong with them and throws LaunchStop.

@@ -37,7 +37,8 @@ int busiest_bank(const uint64_t* address, Mask active, int bytes) {
     return worst;
 }
 
-/// Do all active lanes of `part` name the same address as their neighbour lane^distance, where that one is active?
+/// Do all active lanes of `part` name the same address as their neighbour lane^distance, where that one is
+/// active?
 bool paired(const uint64_t* address, Mask active, Mask part, int distance) {
     for (Mask m = active & part; m; m &= m - 1) {
         int l = std::countr_zero(m), other = l ^ distance;
@@ -48,8 +49,8 @@ bool paired(const uint64_t* address, Mask active, Mask part, int distance) {
 
 }  // namespace
 
-// Wide accesses go in parts: 8 bytes by half warps, 16 bytes by quarter warps. Measured on an H200: a load of which
-// all neighbours (lane^1, or lane^2) agree is served in half as many parts.
+// Wide accesses go in parts: 8 bytes by half warps, 16 bytes by quarter warps. Measured on an H200: a load of
+// which all neighbours (lane^1, or lane^2) agree is served in half as many parts.
 int shared_wavefronts(const uint64_t* address, Mask active, int bytes, bool load) {
     if (contiguous(address, active, bytes)) return bytes <= 4 ? 1 : bytes / 4;
     if (bytes <= 4) return busiest_bank(address, active, bytes);
@@ -123,7 +124,9 @@ std::map<const Function*, Profile>& profiles() {
     static auto* all = new std::map<const Function*, Profile>;
     return *all;
 }
-void reset_profiles() { profiles().clear(); }
+void reset_profiles() {
+    profiles().clear();
+}
 
 namespace {
 
@@ -184,10 +187,13 @@ void print_row(const char* what, uint64_t requests, uint64_t units, uint64_t ide
 }
 
 void print_counts(const LadderSimulatorCounts& c) {
-    print_row("shared loads", c.shared_load_requests, c.shared_load_wavefronts, c.shared_load_ideal, "wavefronts");
-    print_row("shared stores", c.shared_store_requests, c.shared_store_wavefronts, c.shared_store_ideal, "wavefronts");
+    print_row("shared loads", c.shared_load_requests, c.shared_load_wavefronts, c.shared_load_ideal,
+              "wavefronts");
+    print_row("shared stores", c.shared_store_requests, c.shared_store_wavefronts, c.shared_store_ideal,
+              "wavefronts");
     print_row("global loads", c.global_load_requests, c.global_load_sectors, c.global_load_ideal, "sectors");
-    print_row("global stores", c.global_store_requests, c.global_store_sectors, c.global_store_ideal, "sectors");
+    print_row("global stores", c.global_store_requests, c.global_store_sectors, c.global_store_ideal,
+              "sectors");
     if (c.branches)
         std::printf("    %-14s %12lu of %lu\n", "divergent", static_cast<unsigned long>(c.divergent_branches),
                     static_cast<unsigned long>(c.branches));
@@ -231,15 +237,17 @@ void print_profiles() {
     std::printf("\nLadder simulator: what the memory system of an H200 would count (of PTX; no times)\n");
     for (const auto& [kernel, profile] : profiles()) {
         LadderSimulatorCounts c = counts_of(profile);
-        std::printf("\n%s: %lu launches, %lu warp instructions, %.1f lanes active\n", readable_name(kernel->name).c_str(),
-                    static_cast<unsigned long>(c.launches), static_cast<unsigned long>(c.warp_instructions),
+        std::printf("\n%s: %lu launches, %lu warp instructions, %.1f lanes active\n",
+                    readable_name(kernel->name).c_str(), static_cast<unsigned long>(c.launches),
+                    static_cast<unsigned long>(c.warp_instructions),
                     c.warp_instructions ? double(c.thread_instructions) / double(c.warp_instructions) : 0.0);
         print_counts(c);
         Lines lines = lines_of(profile);
         std::vector<Lines::iterator> worst;
         for (auto it = lines.begin(); it != lines.end(); ++it)
             if (excess(it->second) || it->second.divergent_branches) worst.push_back(it);
-        std::sort(worst.begin(), worst.end(), [](auto a, auto b) { return excess(a->second) > excess(b->second); });
+        std::sort(worst.begin(), worst.end(),
+                  [](auto a, auto b) { return excess(a->second) > excess(b->second); });
         for (size_t k = 0; k < std::min<size_t>(worst.size(), 5); ++k) {
             std::printf("  %s:%d\n", worst[k]->first.first.c_str(), worst[k]->first.second);
             print_counts(worst[k]->second);
@@ -252,9 +260,14 @@ void print_profiles() {
 using namespace ladder;
 
 extern "C" {
-void ladder_simulator_reset_counts() { reset_profiles(); }
-void ladder_simulator_counts(LadderSimulatorCounts* counts) { *counts = total_counts(); }
-void ladder_simulator_visit_lines(void (*visit)(void*, const char*, const char*, int, const LadderSimulatorCounts*),
+void ladder_simulator_reset_counts() {
+    reset_profiles();
+}
+void ladder_simulator_counts(LadderSimulatorCounts* counts) {
+    *counts = total_counts();
+}
+void ladder_simulator_visit_lines(void (*visit)(void*, const char*, const char*, int,
+                                                const LadderSimulatorCounts*),
                                   void* context) {
     for (const auto& [kernel, profile] : profiles()) {
         std::string name = readable_name(kernel->name);

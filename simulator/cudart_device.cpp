@@ -14,32 +14,61 @@ using D = DeviceLimits;
 
 cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
 
-#define LADDER_ERRORS(X)                                                                                  \
-    X(Success, "no error") X(InvalidValue, "invalid argument") X(MemoryAllocation, "out of memory")       \
-    X(InitializationError, "initialization error") X(InvalidConfiguration, "invalid configuration argument") \
-    X(InvalidPitchValue, "invalid pitch argument") X(InvalidSymbol, "invalid device symbol")              \
-    X(InvalidDevicePointer, "invalid device pointer") X(InvalidMemcpyDirection, "invalid copy direction for memcpy") \
-    X(MissingConfiguration, "__global__ function call is not configured") X(NoDevice, "no CUDA-capable device is detected") \
-    X(InvalidDeviceFunction, "invalid device function") X(InvalidDevice, "invalid device ordinal")        \
-    X(NoKernelImageForDevice, "no kernel image is available for execution on the device")                 \
-    X(InvalidPtx, "a PTX JIT compilation failed") X(InvalidResourceHandle, "invalid resource handle")     \
-    X(IllegalState, "the operation cannot be performed in the present state") X(NotReady, "device not ready") \
-    X(IllegalAddress, "an illegal memory access was encountered")                                         \
-    X(LaunchOutOfResources, "too many resources requested for launch")                                    \
-    X(LaunchTimeout, "the launch timed out and was terminated") X(Assert, "device-side assert triggered") \
-    X(PeerAccessAlreadyEnabled, "peer access is already enabled") X(PeerAccessNotEnabled, "peer access has not been enabled") \
-    X(HostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped")         \
-    X(HostMemoryNotRegistered, "pointer does not correspond to a registered memory region")               \
-    X(IllegalInstruction, "an illegal instruction was encountered") X(MisalignedAddress, "misaligned address") \
-    X(InvalidAddressSpace, "operation not supported on global/shared address space") X(InvalidPc, "invalid program counter") \
-    X(LaunchFailure, "unspecified launch failure")                                                        \
-    X(CooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(NotPermitted, "operation not permitted") \
-    X(NotSupported, "operation not supported") X(InvalidClusterSize, "invalid cluster size")              \
-    X(StreamCaptureUnsupported, "operation not permitted when stream is capturing")                       \
-    X(StreamCaptureInvalidated, "operation failed due to a previous error during capture")                \
-    X(StreamCaptureUnjoined, "capturing stream has unjoined work")                                        \
-    X(GraphExecUpdateFailure, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
-    X(SymbolNotFound, "named symbol not found") X(Unknown, "unknown error")
+#define LADDER_ERRORS(X)                                                                                     \
+    X(Success, "no error")                                                                                   \
+    X(InvalidValue, "invalid argument") X(MemoryAllocation, "out of memory") X(                              \
+        InitializationError,                                                                                 \
+        "initialization error") X(InvalidConfiguration,                                                      \
+                                  "invalid configuration argument") X(InvalidPitchValue,                     \
+                                                                      "invalid pitch argument")              \
+        X(InvalidSymbol, "invalid device symbol") X(InvalidDevicePointer, "invalid device pointer") X(       \
+            InvalidMemcpyDirection,                                                                          \
+            "invalid copy direction for memcpy") X(MissingConfiguration,                                     \
+                                                   "__global__ function call is not configured")             \
+            X(NoDevice, "no CUDA-capable device is detected") X(                                             \
+                InvalidDeviceFunction, "invalid device function") X(InvalidDevice, "invalid device ordinal") \
+                X(NoKernelImageForDevice, "no kernel image is available for execution on the device") X(     \
+                    InvalidPtx, "a PTX JIT compilation failed") X(InvalidResourceHandle,                     \
+                                                                  "invalid resource handle")                 \
+                    X(IllegalState, "the operation cannot be performed in the present state") X(             \
+                        NotReady, "device not ready")                                                        \
+                        X(IllegalAddress, "an illegal memory access was encountered") X(                     \
+                            LaunchOutOfResources, "too many resources requested for launch")                 \
+                            X(LaunchTimeout, "the launch timed out and was terminated") X(                   \
+                                Assert, "device-side assert triggered") X(PeerAccessAlreadyEnabled,          \
+                                                                          "peer access is already enabled")  \
+                                X(PeerAccessNotEnabled, "peer access has not been enabled") X(               \
+                                    HostMemoryAlreadyRegistered,                                             \
+                                    "part or all of the requested memory range is already mapped")           \
+                                    X(HostMemoryNotRegistered,                                               \
+                                      "pointer does not correspond to a registered memory region")           \
+                                        X(IllegalInstruction, "an illegal instruction was encountered")      \
+                                            X(MisalignedAddress, "misaligned address") X(                    \
+                                                InvalidAddressSpace,                                         \
+                                                "operation not supported on global/shared address space")    \
+                                                X(InvalidPc, "invalid program counter")                      \
+                                                    X(LaunchFailure, "unspecified launch failure") X(        \
+                                                        CooperativeLaunchTooLarge,                           \
+                                                        "too many blocks in cooperative launch")             \
+                                                        X(NotPermitted, "operation not permitted") X(        \
+                                                            NotSupported, "operation not supported")         \
+                                                            X(InvalidClusterSize, "invalid cluster size") X( \
+                                                                StreamCaptureUnsupported,                    \
+                                                                "operation not permitted when stream is "    \
+                                                                "capturing") X(StreamCaptureInvalidated,     \
+                                                                               "operation failed due to a "  \
+                                                                               "previous error during "      \
+                                                                               "capture")                    \
+                                                                X(StreamCaptureUnjoined,                     \
+                                                                  "capturing stream has unjoined work")      \
+                                                                    X(GraphExecUpdateFailure,                \
+                                                                      "the graph update was not performed "  \
+                                                                      "because it included changes which "   \
+                                                                      "violated constraints specific to "    \
+                                                                      "instantiated graph update")           \
+                                                                        X(SymbolNotFound,                    \
+                                                                          "named symbol not found")          \
+                                                                            X(Unknown, "unknown error")
 
 struct ErrorText {
     cudaError_t error;
@@ -55,8 +84,9 @@ const ErrorText* find_error(cudaError_t e) {
     return nullptr;
 }
 
-// The layouts of cudaDeviceProp in CUDA 12 (cudaGetDeviceProperties_v2) and CUDA 13 (cudaGetDeviceProperties): they
-// differ by some fields, so both are spelled here, independent of the headers that this is built with.
+// The layouts of cudaDeviceProp in CUDA 12 (cudaGetDeviceProperties_v2) and CUDA 13
+// (cudaGetDeviceProperties): they differ by some fields, so both are spelled here, independent of the headers
+// that this is built with.
 template <bool Twelve, int Count>
 struct OnlyTwelve {
     int value[Count];
@@ -121,7 +151,8 @@ void fill_properties(void* to) {
     p.texture_alignment = p.surface_alignment = 512;
     p.texture_pitch_alignment = 32;
     p.multiprocessors = D::kMultiprocessors;
-    p.can_map_host = p.concurrent_kernels = p.unified_addressing = p.stream_priorities = p.global_l1 = p.local_l1 = 1;
+    p.can_map_host = p.concurrent_kernels = p.unified_addressing = p.stream_priorities = p.global_l1 =
+        p.local_l1 = 1;
     p.async_engines = 3;
     p.l2 = static_cast<int>(D::kL2);
     p.max_threads_per_multiprocessor = D::kThreadsPerMultiprocessor;
@@ -139,27 +170,46 @@ int attribute_of(cudaDeviceAttr a) {
     switch (a) {
         case cudaDevAttrMaxThreadsPerBlock:
         case cudaDevAttrMaxBlockDimX:
-        case cudaDevAttrMaxBlockDimY: return D::kThreadsPerBlock;
-        case cudaDevAttrMaxBlockDimZ: return D::kBlockZ;
-        case cudaDevAttrMaxGridDimX: return D::kGridX;
+        case cudaDevAttrMaxBlockDimY:
+            return D::kThreadsPerBlock;
+        case cudaDevAttrMaxBlockDimZ:
+            return D::kBlockZ;
+        case cudaDevAttrMaxGridDimX:
+            return D::kGridX;
         case cudaDevAttrMaxGridDimY:
-        case cudaDevAttrMaxGridDimZ: return D::kGridYZ;
-        case cudaDevAttrMaxSharedMemoryPerBlock: return static_cast<int>(D::kShared);
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: return static_cast<int>(D::kSharedOptin);
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return static_cast<int>(D::kSharedPerMultiprocessor);
-        case cudaDevAttrReservedSharedMemoryPerBlock: return static_cast<int>(D::kSharedReserved);
-        case cudaDevAttrTotalConstantMemory: return static_cast<int>(D::kConstant);
-        case cudaDevAttrWarpSize: return kLanes;
+        case cudaDevAttrMaxGridDimZ:
+            return D::kGridYZ;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            return static_cast<int>(D::kShared);
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            return static_cast<int>(D::kSharedOptin);
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            return static_cast<int>(D::kSharedPerMultiprocessor);
+        case cudaDevAttrReservedSharedMemoryPerBlock:
+            return static_cast<int>(D::kSharedReserved);
+        case cudaDevAttrTotalConstantMemory:
+            return static_cast<int>(D::kConstant);
+        case cudaDevAttrWarpSize:
+            return kLanes;
         case cudaDevAttrMaxRegistersPerBlock:
-        case cudaDevAttrMaxRegistersPerMultiprocessor: return D::kRegisters;
-        case cudaDevAttrMultiProcessorCount: return D::kMultiprocessors;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: return D::kThreadsPerMultiprocessor;
-        case cudaDevAttrMaxBlocksPerMultiprocessor: return D::kBlocksPerMultiprocessor;
-        case cudaDevAttrL2CacheSize: return static_cast<int>(D::kL2);
-        case cudaDevAttrComputeCapabilityMajor: return 9;
-        case cudaDevAttrMaxPitch: return 2147483647;
-        case cudaDevAttrTextureAlignment: return 512;
-        case cudaDevAttrAsyncEngineCount: return 3;
+        case cudaDevAttrMaxRegistersPerMultiprocessor:
+            return D::kRegisters;
+        case cudaDevAttrMultiProcessorCount:
+            return D::kMultiprocessors;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            return D::kThreadsPerMultiprocessor;
+        case cudaDevAttrMaxBlocksPerMultiprocessor:
+            return D::kBlocksPerMultiprocessor;
+        case cudaDevAttrL2CacheSize:
+            return static_cast<int>(D::kL2);
+        case cudaDevAttrComputeCapabilityMajor:
+            return 9;
+        case cudaDevAttrMaxPitch:
+            return 2147483647;
+        case cudaDevAttrTextureAlignment:
+            return 512;
+        case cudaDevAttrAsyncEngineCount:
+            return 3;
         case cudaDevAttrConcurrentKernels:
         case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrUnifiedAddressing:
@@ -170,12 +220,16 @@ int attribute_of(cudaDeviceAttr a) {
         case cudaDevAttrCooperativeLaunch:
         case cudaDevAttrHostRegisterSupported:
         case cudaDevAttrMemoryPoolsSupported:
-        case cudaDevAttrClusterLaunch: return 1;
-        default: return 0;
+        case cudaDevAttrClusterLaunch:
+            return 1;
+        default:
+            return 0;
     }
 }
 
-cudaError_t encode_nothing() { return cudaSuccess; }
+cudaError_t encode_nothing() {
+    return cudaSuccess;
+}
 
 cudaError_t driver_entry(const char* symbol, void** function, cudaDriverEntryPointQueryResult* status) {
     bool known = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
@@ -220,7 +274,9 @@ cudaError_t remember(cudaError_t error) {
     if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
     return error;
 }
-cudaError_t sticky_error() { return sticky; }
+cudaError_t sticky_error() {
+    return sticky;
+}
 void set_sticky(cudaError_t error) {
     if (sticky == cudaSuccess) sticky = error;
 }
@@ -257,7 +313,9 @@ cudaError_t cudaGetDevice(int* device) {
     *device = 0;
     return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+    return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice);
+}
 cudaError_t cudaDeviceReset() {
     Entry entry;
     host_waits_for_all();
@@ -278,7 +336,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     *value = attribute_of(attribute);
     return cudaSuccess;
 }
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+    return cudaGetDevice(device);
+}
 cudaError_t cudaRuntimeGetVersion(int* version) {
     *version = CUDART_VERSION;
     return cudaSuccess;
@@ -304,16 +364,22 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
     *can = 0;
     return cudaSuccess;
 }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
-cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
+    return remember(cudaErrorInvalidDevice);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int) {
+    return remember(cudaErrorInvalidDevice);
+}
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
     *flags = 0;
     return cudaSuccess;
 }
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, cudaDriverEntryPointQueryResult* status) {
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* status) {
     return driver_entry(symbol, function, status);
 }
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long, cudaDriverEntryPointQueryResult* status) {
+cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                             unsigned long long, cudaDriverEntryPointQueryResult* status) {
     return driver_entry(symbol, function, status);
 }
 }

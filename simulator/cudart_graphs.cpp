@@ -1,4 +1,5 @@
-// Graphs: nodes are kept in the order in which they were added, which respects their dependencies, and run in it.
+// Graphs: nodes are kept in the order in which they were added, which respects their dependencies, and run in
+// it.
 #include <algorithm>
 #include <map>
 
@@ -29,13 +30,15 @@ void set_launch(CUgraphNode_st& node, const LaunchRequest& launch) {
 }
 
 cudaError_t request_of(const cudaKernelNodeParams& p, LaunchRequest& r) {
-    if (cudaError_t e = prepare_launch(p.func, p.gridDim, p.blockDim, p.kernelParams, p.sharedMemBytes, r)) return e;
+    if (cudaError_t e = prepare_launch(p.func, p.gridDim, p.blockDim, p.kernelParams, p.sharedMemBytes, r))
+        return e;
     return check_launch(r);
 }
 
-cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, const std::string& name, Operation run,
-                const LaunchRequest* launch = nullptr) {
-    *node = add_node(graph, std::vector<CUgraphNode_st*>(after, after + (after ? n : 0)), name, std::move(run), launch);
+cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,
+                const std::string& name, Operation run, const LaunchRequest* launch = nullptr) {
+    *node = add_node(graph, std::vector<CUgraphNode_st*>(after, after + (after ? n : 0)), name,
+                     std::move(run), launch);
     return cudaSuccess;
 }
 
@@ -50,7 +53,8 @@ cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph) {
 
 CUgraphNode_st* find_in(cudaGraphExec_t exec, const CUgraphNode_st* node) {
     auto it = std::find(exec->origins.begin(), exec->origins.end(), node);
-    return it == exec->origins.end() ? nullptr : &exec->nodes[static_cast<size_t>(it - exec->origins.begin())];
+    return it == exec->origins.end() ? nullptr
+                                     : &exec->nodes[static_cast<size_t>(it - exec->origins.begin())];
 }
 
 Operation fill_operation(const cudaMemsetParams& p) {
@@ -58,12 +62,15 @@ Operation fill_operation(const cudaMemsetParams& p) {
         for (size_t y = 0; y < p.height; ++y) {
             char* row = static_cast<char*>(p.dst) + y * p.pitch;
             if (p.elementSize == 1) {
-                if (cudaError_t e = fill(row, static_cast<int>(p.value), p.width, op, "memset node")) return e;
+                if (cudaError_t e = fill(row, static_cast<int>(p.value), p.width, op, "memset node"))
+                    return e;
                 continue;
             }
             // Wider values go element by element through a host copy.
             for (size_t x = 0; x < p.width; ++x)
-                if (cudaError_t e = copy(row + x * p.elementSize, &p.value, p.elementSize, cudaMemcpyHostToDevice, op, "memset node")) return e;
+                if (cudaError_t e = copy(row + x * p.elementSize, &p.value, p.elementSize,
+                                         cudaMemcpyHostToDevice, op, "memset node"))
+                    return e;
         }
         return cudaSuccess;
     };
@@ -71,8 +78,8 @@ Operation fill_operation(const cudaMemsetParams& p) {
 
 }  // namespace
 
-CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after, const std::string& name, Operation run,
-                         const LaunchRequest* launch) {
+CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after,
+                         const std::string& name, Operation run, const LaunchRequest* launch) {
     graph->nodes.push_back(std::make_unique<CUgraphNode_st>());
     CUgraphNode_st& node = *graph->nodes.back();
     node.after = after;
@@ -109,29 +116,36 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
     Entry entry;
     return instantiate(exec, graph);
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
+    return cudaSuccess;
+}
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     Entry entry;
     for (CUgraphNode_st& node : exec->nodes)
         if (cudaError_t e = submit(stream, node.name + " of a graph", node.run)) return remember(e);
     return cudaSuccess;
 }
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, const cudaKernelNodeParams* p) {
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                   size_t n, const cudaKernelNodeParams* p) {
     Entry entry;
     LaunchRequest r;
     if (cudaError_t e = request_of(*p, r)) return remember(e);
     return add(node, graph, after, n, "kernel " + readable_name(r.function->name), nullptr, &r);
 }
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, void* to, const void* from, size_t bytes,
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                     size_t n, void* to, const void* from, size_t bytes,
                                      cudaMemcpyKind kind) {
     Entry entry;
-    return add(node, graph, after, n, "memcpy node", [=](int op) { return copy(to, from, bytes, kind, op, "memcpy node"); });
+    return add(node, graph, after, n, "memcpy node",
+               [=](int op) { return copy(to, from, bytes, kind, op, "memcpy node"); });
 }
-cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, const cudaMemsetParams* p) {
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                   size_t n, const cudaMemsetParams* p) {
     Entry entry;
     return add(node, graph, after, n, "memset node", fill_operation(*p));
 }
-cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n, const cudaHostNodeParams* p) {
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                 size_t n, const cudaHostNodeParams* p) {
     Entry entry;
     cudaHostNodeParams host = *p;
     return add(node, graph, after, n, "host node", [host](int) {
@@ -139,7 +153,8 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const
         return cudaSuccess;
     });
 }
-cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n) {
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                  size_t n) {
     Entry entry;
     return add(node, graph, after, n, "empty node", [](int) { return cudaSuccess; });
 }
@@ -161,9 +176,11 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, siz
     return cudaSuccess;
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-    *type = node->kernel ? cudaGraphNodeTypeKernel : node->name == "memset node" || node->name.rfind("cudaMemset", 0) == 0 ? cudaGraphNodeTypeMemset
-            : node->name == "host node" || node->name == "cudaLaunchHostFunc" ? cudaGraphNodeTypeHost
-            : node->name == "empty node" ? cudaGraphNodeTypeEmpty : cudaGraphNodeTypeMemcpy;
+    *type = node->kernel                                                            ? cudaGraphNodeTypeKernel
+            : node->name == "memset node" || node->name.rfind("cudaMemset", 0) == 0 ? cudaGraphNodeTypeMemset
+            : node->name == "host node" || node->name == "cudaLaunchHostFunc"       ? cudaGraphNodeTypeHost
+            : node->name == "empty node"                                            ? cudaGraphNodeTypeEmpty
+                                                                                    : cudaGraphNodeTypeMemcpy;
     return cudaSuccess;
 }
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* p) {
@@ -173,7 +190,8 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     static std::map<const CUgraphNode_st*, std::vector<void*>> pointers;
     auto& list = pointers[node];
     list.clear();
-    for (const Parameter& each : node->launch.function->parameters) list.push_back(&node->launch.parameters[static_cast<size_t>(each.offset)]);
+    for (const Parameter& each : node->launch.function->parameters)
+        list.push_back(&node->launch.parameters[static_cast<size_t>(each.offset)]);
     *p = {};
     p->func = const_cast<void*>(node->launch.symbol);
     p->gridDim = node->launch.grid;
@@ -189,7 +207,8 @@ cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelN
     set_launch(*node, r);
     return cudaSuccess;
 }
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaKernelNodeParams* p) {
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* p) {
     Entry entry;
     LaunchRequest r;
     CUgraphNode_st* mine = find_in(exec, node);
@@ -198,17 +217,20 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     set_launch(*mine, r);
     return cudaSuccess;
 }
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
+                                               const void* from, size_t bytes, cudaMemcpyKind kind) {
     Entry entry;
     CUgraphNode_st* mine = find_in(exec, node);
     if (!mine) return remember(cudaErrorInvalidValue);
     mine->run = [=](int op) { return copy(to, from, bytes, kind, op, "memcpy node"); };
     return cudaSuccess;
 }
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* info) {
     Entry entry;
     bool same = exec->nodes.size() == graph->nodes.size();
-    for (size_t k = 0; same && k < graph->nodes.size(); ++k) same = exec->nodes[k].kernel == graph->nodes[k]->kernel;
+    for (size_t k = 0; same && k < graph->nodes.size(); ++k)
+        same = exec->nodes[k].kernel == graph->nodes[k]->kernel;
     if (info) *info = {};
     if (info) info->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
     if (!same) return remember(cudaErrorGraphExecUpdateFailure);

@@ -35,8 +35,8 @@ std::string reason_for(const Instruction& in) {
     size_t slash = place.rfind('/');
     if (slash != std::string::npos) place = place.substr(slash + 1);
     std::string what = in.callee ? "call of " + in.callee->name : in.text;
-    bool hopper = what.rfind("wgmma", 0) == 0 || what.rfind("cp.async.bulk", 0) == 0 || what.rfind("cp.reduce", 0) == 0 ||
-                  what.find("tensormap") != std::string::npos;
+    bool hopper = what.rfind("wgmma", 0) == 0 || what.rfind("cp.async.bulk", 0) == 0 ||
+                  what.rfind("cp.reduce", 0) == 0 || what.find("tensormap") != std::string::npos;
     if (what.rfind("cp.async.bulk.tensor", 0) == 0) what = "cp.async.bulk.tensor";
     if (what.rfind("wgmma", 0) == 0) what = what.substr(0, what.find('.', what.find('.') + 1));
     return what + ", " + place + (hopper ? ": needs an sm_90 GPU" : ": not known to the simulator");
@@ -47,7 +47,8 @@ int occupancy(const Function& f, int threads, size_t dynamic_shared) {
     if (threads <= 0 || threads > D::kThreadsPerBlock) return 0;
     int warps = (threads + 31) / 32, by_threads = D::kThreadsPerMultiprocessor / (warps * 32);
     size_t shared = static_cast<size_t>(f.shared_bytes) + dynamic_shared + D::kSharedReserved;
-    return std::min({by_threads, static_cast<int>(D::kSharedPerMultiprocessor / shared), D::kBlocksPerMultiprocessor});
+    return std::min(
+        {by_threads, static_cast<int>(D::kSharedPerMultiprocessor / shared), D::kBlocksPerMultiprocessor});
 }
 
 /// The memory that a grid-wide barrier counts in; the kernel finds it through special registers.
@@ -70,7 +71,8 @@ cudaError_t apply_attributes(const cudaLaunchConfig_t& config, LaunchRequest& r)
 
 }  // namespace
 
-cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared, LaunchRequest& r) {
+cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
+                           LaunchRequest& r) {
     r.symbol = symbol;
     r.function = find_function(symbol);
     r.grid = grid;
@@ -90,21 +92,30 @@ cudaError_t check_launch(LaunchRequest& r) {
     dim3 g = r.grid, b = r.block;
     if (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z) return cudaErrorInvalidConfiguration;
     uint64_t threads = uint64_t{b.x} * b.y * b.z;
-    if (b.x > D::kThreadsPerBlock || b.y > D::kThreadsPerBlock || b.z > D::kBlockZ || threads > D::kThreadsPerBlock) return cudaErrorInvalidConfiguration;
+    if (b.x > D::kThreadsPerBlock || b.y > D::kThreadsPerBlock || b.z > D::kBlockZ ||
+        threads > D::kThreadsPerBlock)
+        return cudaErrorInvalidConfiguration;
     if (threads > static_cast<uint64_t>(f.max_threads)) return cudaErrorLaunchOutOfResources;
-    if (g.x > static_cast<unsigned>(D::kGridX) || g.y > D::kGridYZ || g.z > D::kGridYZ) return cudaErrorInvalidConfiguration;
+    if (g.x > static_cast<unsigned>(D::kGridX) || g.y > D::kGridYZ || g.z > D::kGridYZ)
+        return cudaErrorInvalidConfiguration;
     if (uint64_t{g.x} * g.y * g.z > 0xffffffffu) return cudaErrorInvalidConfiguration;
     size_t allowed = find_kernel(r.symbol)->max_dynamic_shared;
-    if (r.dynamic_shared > std::max(allowed, D::kShared - std::min<size_t>(D::kShared, static_cast<size_t>(f.shared_bytes)))) return cudaErrorInvalidValue;
-    if (!find_kernel(r.symbol)->max_dynamic_set && r.dynamic_shared + static_cast<size_t>(f.shared_bytes) > D::kShared) return cudaErrorInvalidValue;
+    if (r.dynamic_shared >
+        std::max(allowed, D::kShared - std::min<size_t>(D::kShared, static_cast<size_t>(f.shared_bytes))))
+        return cudaErrorInvalidValue;
+    if (!find_kernel(r.symbol)->max_dynamic_set &&
+        r.dynamic_shared + static_cast<size_t>(f.shared_bytes) > D::kShared)
+        return cudaErrorInvalidValue;
     if (f.cluster[0]) {
-        r.cluster = dim3(static_cast<unsigned>(f.cluster[0]), static_cast<unsigned>(f.cluster[1]), static_cast<unsigned>(f.cluster[2]));
+        r.cluster = dim3(static_cast<unsigned>(f.cluster[0]), static_cast<unsigned>(f.cluster[1]),
+                         static_cast<unsigned>(f.cluster[2]));
         r.clustered = true;
     }
     dim3 c = r.cluster;
     uint64_t cluster = uint64_t{c.x} * c.y * c.z;
     if (!cluster || cluster > 16 || g.x % c.x || g.y % c.y || g.z % c.z) return cudaErrorInvalidClusterSize;
-    uint64_t resident = static_cast<uint64_t>(occupancy(f, static_cast<int>(threads), r.dynamic_shared)) * D::kMultiprocessors;
+    uint64_t resident = static_cast<uint64_t>(occupancy(f, static_cast<int>(threads), r.dynamic_shared)) *
+                        D::kMultiprocessors;
     if (r.cooperative && uint64_t{g.x} * g.y * g.z > resident) return cudaErrorCooperativeLaunchTooLarge;
     std::set<const Function*> seen;
     last_not_simulated = false;
@@ -149,7 +160,8 @@ cudaError_t run_launch(const LaunchRequest& r, int operation) {
 cudaError_t submit_launch(LaunchRequest r, cudaStream_t stream) {
     if (cudaError_t e = sticky_error()) return e;
     if (cudaError_t e = check_launch(r)) return e;
-    return submit(stream, "kernel " + readable_name(r.function->name), [r](int op) { return run_launch(r, op); }, &r);
+    return submit(
+        stream, "kernel " + readable_name(r.function->name), [r](int op) { return run_launch(r, op); }, &r);
 }
 
 }  // namespace ladder
@@ -157,18 +169,23 @@ cudaError_t submit_launch(LaunchRequest r, cudaStream_t stream) {
 using namespace ladder;
 
 extern "C" {
-const char* ladder_simulator_not_simulated() { return last_not_simulated ? not_simulated_text.c_str() : nullptr; }
+const char* ladder_simulator_not_simulated() {
+    return last_not_simulated ? not_simulated_text.c_str() : nullptr;
+}
 
-cudaError_t cudaLaunchKernel(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchKernel(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
+                             cudaStream_t stream) {
     Entry entry;
     LaunchRequest r;
     if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
     return remember(submit_launch(std::move(r), stream));
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                               cudaStream_t stream) {
     return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments, shared, stream);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t cudaLaunchCooperativeKernel(const void* symbol, dim3 grid, dim3 block, void** arguments,
+                                        size_t shared, cudaStream_t stream) {
     Entry entry;
     LaunchRequest r;
     if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
@@ -178,7 +195,9 @@ cudaError_t cudaLaunchCooperativeKernel(const void* symbol, dim3 grid, dim3 bloc
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* symbol, void** arguments) {
     Entry entry;
     LaunchRequest r;
-    if (cudaError_t e = prepare_launch(symbol, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, r)) return remember(e);
+    if (cudaError_t e =
+            prepare_launch(symbol, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, r))
+        return remember(e);
     apply_attributes(*config, r);
     return remember(submit_launch(std::move(r), config->stream));
 }
@@ -202,19 +221,22 @@ cudaError_t cudaFuncSetAttribute(const void* symbol, cudaFuncAttribute attribute
     const Function* f = find_function(symbol);
     if (!f) return remember(cudaErrorInvalidDeviceFunction);
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-    if (value < 0 || static_cast<size_t>(value) + static_cast<size_t>(f->shared_bytes) > D::kSharedOptin) return remember(cudaErrorInvalidValue);
+    if (value < 0 || static_cast<size_t>(value) + static_cast<size_t>(f->shared_bytes) > D::kSharedOptin)
+        return remember(cudaErrorInvalidValue);
     find_kernel(symbol)->max_dynamic_shared = static_cast<size_t>(value);
     find_kernel(symbol)->max_dynamic_set = true;
     return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* symbol, int threads, size_t shared, unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* symbol,
+                                                                   int threads, size_t shared, unsigned) {
     Entry entry;
     const Function* f = find_function(symbol);
     if (!f) return remember(cudaErrorInvalidDeviceFunction);
     *blocks = occupancy(*f, threads, shared);
     return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* symbol, int threads, size_t shared) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* symbol, int threads,
+                                                          size_t shared) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, symbol, threads, shared, 0);
 }
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* symbol, int blocks, int) {
@@ -226,14 +248,17 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
     *bytes = std::min(each, D::kSharedOptin) - std::min(std::min(each, D::kSharedOptin), fixed);
     return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* symbol, const cudaLaunchConfig_t* config) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* symbol,
+                                           const cudaLaunchConfig_t* config) {
     Entry entry;
     const Function* f = find_function(symbol);
     if (!f) return remember(cudaErrorInvalidDeviceFunction);
     LaunchRequest r;
     apply_attributes(*config, r);
-    int blocks = occupancy(*f, static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z), config->dynamicSmemBytes);
-    *clusters = blocks * D::kMultiprocessors / static_cast<int>(std::max(1u, r.cluster.x * r.cluster.y * r.cluster.z));
+    int blocks = occupancy(*f, static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z),
+                           config->dynamicSmemBytes);
+    *clusters = blocks * D::kMultiprocessors /
+                static_cast<int>(std::max(1u, r.cluster.x * r.cluster.y * r.cluster.z));
     return cudaSuccess;
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void*, const cudaLaunchConfig_t*) {
@@ -247,5 +272,7 @@ cudaError_t cudaFuncGetName(const char** name, const void* symbol) {
     *name = k->name.c_str();
     return cudaSuccess;
 }
-cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
+    return cudaSuccess;
+}
 }

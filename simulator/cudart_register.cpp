@@ -81,7 +81,8 @@ std::pair<void*, size_t>* find_variable(const void* symbol) {
     return it == registry().variables.end() ? nullptr : &it->second;
 }
 
-cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool to_symbol, bool waits) {
+cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
+                        cudaStream_t stream, bool to_symbol, bool waits) {
     auto* v = find_variable(symbol);
     if (!v) return remember(cudaErrorInvalidSymbol);
     if (offset > v->second || bytes > v->second - offset) return remember(cudaErrorInvalidValue);
@@ -131,8 +132,11 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-char __cudaInitModule(void**) { return 1; }
-void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+char __cudaInitModule(void**) {
+    return 1;
+}
+void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*,
+                            dim3*, dim3*, int*) {
     Entry entry;
     KernelSymbol& k = registry().kernels[host];
     k.module = reinterpret_cast<Module*>(module);
@@ -143,7 +147,8 @@ void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, 
     auto& all = reinterpret_cast<Module*>(module)->variables;
     if (auto it = all.find(name); it != all.end()) registry().variables[host] = {it->second.address, size};
 }
-void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int, int) {
+void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int,
+                              int) {
     Entry entry;
     auto& all = reinterpret_cast<Module*>(module)->variables;
     auto it = all.find(name);
@@ -171,7 +176,9 @@ cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
     *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(symbol));
     return cudaSuccess;
 }
-cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* symbol) { return __cudaGetKernel(kernel, symbol); }
+cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
+    return __cudaGetKernel(kernel, symbol);
+}
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
     if (!find_kernel(symbol)) return remember(cudaErrorInvalidDeviceFunction);
     *function = reinterpret_cast<cudaFunction_t>(const_cast<void*>(symbol));
@@ -189,7 +196,8 @@ cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
     *size = v->second;
     return cudaSuccess;
 }
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t n, size_t offset,
+                               cudaMemcpyKind kind) {
     Entry entry;
     return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, nullptr, true, true);
 }
@@ -197,11 +205,13 @@ cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t n, size_t 
     Entry entry;
     return copy_symbol(to, symbol, n, offset, kind, nullptr, false, true);
 }
-cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t n, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
     Entry entry;
     return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, stream, true, false);
 }
-cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream) {
     Entry entry;
     return copy_symbol(to, symbol, n, offset, kind, stream, false, false);
 }

@@ -41,7 +41,9 @@ bool known(cudaStream_t stream) {
     return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread ||
            std::find(streams().begin(), streams().end(), stream) != streams().end();
 }
-bool known(cudaEvent_t event) { return std::find(events().begin(), events().end(), event) != events().end(); }
+bool known(cudaEvent_t event) {
+    return std::find(events().begin(), events().end(), event) != events().end();
+}
 
 }  // namespace
 
@@ -94,8 +96,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     host_waits_for_stream(stream_of(s).id);
     return remember(sticky_error());
 }
-// The work has run, but the host has not been told to wait for it: a query orders it as a synchronisation does.
-cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
+// The work has run, but the host has not been told to wait for it: a query orders it as a synchronisation
+// does.
+cudaError_t cudaStreamQuery(cudaStream_t s) {
+    return cudaStreamSynchronize(s);
+}
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* priority) {
     *priority = stream_of(s).priority;
     return cudaSuccess;
@@ -119,7 +124,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (event->capture) {
         s.capture = event->capture;
         for (CUgraphNode_st* node : event->capture_tail)
-            if (std::find(s.capture_tail.begin(), s.capture_tail.end(), node) == s.capture_tail.end()) s.capture_tail.push_back(node);
+            if (std::find(s.capture_tail.begin(), s.capture_tail.end(), node) == s.capture_tail.end())
+                s.capture_tail.push_back(node);
     } else {
         stream_waits(s.id, event->position);
     }
@@ -132,7 +138,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     events().push_back(*event);
     return remember(sticky_error());
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     Entry entry;
     auto it = std::find(events().begin(), events().end(), event);
@@ -151,18 +159,23 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     if (!s.capture) event->position = stream_position(s.id);
     return remember(sticky_error());
 }
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) { return cudaEventRecord(event, stream); }
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
+    return cudaEventRecord(event, stream);
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     Entry entry;
     if (!known(event)) return remember(cudaErrorInvalidResourceHandle);
     host_waits(event->position);
     return remember(sticky_error());
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    return cudaEventSynchronize(event);
+}
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
     Entry entry;
     *ms = 0;
-    if (!known(start) || !known(end) || !start->recorded || !end->recorded) return remember(cudaErrorInvalidResourceHandle);
+    if (!known(start) || !known(end) || !start->recorded || !end->recorded)
+        return remember(cudaErrorInvalidResourceHandle);
     return remember(sticky_error());
 }
 

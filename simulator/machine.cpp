@@ -19,7 +19,7 @@ constexpr char kSharedPoison = '\xCD';
 
 /// Starts blocks, cluster by cluster, and gives them turns.
 class Scheduler {
-   public:
+ public:
     explicit Scheduler(Launch& launch) : launch_(launch) {
         for (int k = 0; k < 3; ++k) clusters_[k] = launch.grid[k] / launch.cluster[k];
         total_ = clusters_[0] * clusters_[1] * clusters_[2];
@@ -27,25 +27,27 @@ class Scheduler {
 
     void run() {
         while (next_ < total_ || !live_.empty()) {
-            if (live_.empty() || launch_.cooperative || stalled_)
-                do start_cluster();
+            if (live_.empty() || launch_.cooperative || stalled_) do
+                    start_cluster();
                 while (launch_.cooperative && next_ < total_);
             round();
         }
     }
 
-   private:
+ private:
     void start_cluster() {
         if (next_ >= total_) return;
         unsigned c = next_++;
-        unsigned at[3] = {c % clusters_[0], c / clusters_[0] % clusters_[1], c / (clusters_[0] * clusters_[1])};
+        unsigned at[3] = {c % clusters_[0], c / clusters_[0] % clusters_[1],
+                          c / (clusters_[0] * clusters_[1])};
         const unsigned *size = launch_.cluster, *grid = launch_.grid;
         clusters_live_.push_back(std::make_unique<Cluster>());
         Cluster* cluster = clusters_live_.back().get();
         for (unsigned r = 0; r < launch_.cluster_size(); ++r) {
             unsigned x = at[0] * size[0] + r % size[0], y = at[1] * size[1] + r / size[0] % size[1];
             unsigned z = at[2] * size[2] + r / (size[0] * size[1]);
-            std::unique_ptr<Block> block = spare_.empty() ? std::make_unique<Block>() : std::move(spare_.back());
+            std::unique_ptr<Block> block =
+                spare_.empty() ? std::make_unique<Block>() : std::move(spare_.back());
             if (!spare_.empty()) spare_.pop_back();
             block->cluster = cluster;
             block->rank = static_cast<int>(r);
@@ -188,7 +190,10 @@ void Block::check_members(int barrier, Warp& member) {
     for (const Path& p : member.paths)
         if (p.state == PathState::AtBarrier && p.barrier == barrier)
             report(member, p.frame->function->code[p.pc], std::countr_zero(p.mask),
-                   {"divergent barrier", std::to_string(missing) + " warps that met at this barrier before have ended and do not reach it again.", ""});
+                   {"divergent barrier",
+                    std::to_string(missing) +
+                        " warps that met at this barrier before have ended and do not reach it again.",
+                    ""});
 }
 
 /// A block whose shared memory others use must not end before it knows that they are done.
@@ -196,10 +201,13 @@ void Block::check_remote() {
     for (auto& [number, access] : remote) {
         bool known = false;
         for (Warp& w : warps)
-            known |= w.clock.others && number < w.clock.others->size() && access.time < (*w.clock.others)[number];
+            known |=
+                w.clock.others && number < w.clock.others->size() && access.time < (*w.clock.others)[number];
         if (!known)
             report(*access.warp, *access.in, access.lane,
-                   {"use after end", "The block whose shared memory this is may end before: a cluster barrier must keep it alive.",
+                   {"use after end",
+                    "The block whose shared memory this is may end before: a cluster barrier must keep it "
+                    "alive.",
                     "shared memory of block " + std::to_string(index)});
     }
     remote.clear();

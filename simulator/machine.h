@@ -58,7 +58,7 @@ constexpr int kClusterBarrier = 16;
 
 /// A cp.async whose data have not landed.
 struct PendingCopy {
-    Block* owner;          ///< whose shared memory it goes to
+    Block* owner;  ///< whose shared memory it goes to
     uint64_t offset;
     int lane, bytes;
     uint32_t group;
@@ -98,7 +98,9 @@ struct Warp {
     uint16_t barriers_used = 0;  ///< one bit for each barrier of the whole block
 
     template <class T>
-    T* at(int offset) { return reinterpret_cast<T*>(registers + offset); }
+    T* at(int offset) {
+        return reinterpret_cast<T*>(registers + offset);
+    }
     Mask& predicate(int offset) { return *reinterpret_cast<Mask*>(registers + offset); }
     Tally& tally() { return tallies[pc]; }
 
@@ -121,7 +123,7 @@ struct Warp {
     bool done() const { return !running && paths.empty(); }
     bool runnable() const;
 
-   private:
+ private:
     void load(const Path& path);
     void arrive();
     void pick();

@@ -9,10 +9,16 @@ namespace ladder {
 
 inline int element_bits(Type t) {
     switch (t) {
-        case Type::U8: case Type::S8: return 8;
-        case Type::F16: case Type::BF16: return 16;
-        case Type::F64: return 64;
-        default: return 32;
+        case Type::U8:
+        case Type::S8:
+            return 8;
+        case Type::F16:
+        case Type::BF16:
+            return 16;
+        case Type::F64:
+            return 64;
+        default:
+            return 32;
     }
 }
 
@@ -26,14 +32,23 @@ inline double element(const char* lane, Type t, int e) {
     std::memcpy(&f, lane, 4);
     std::memcpy(&i, lane, 4);
     switch (t) {
-        case Type::F16: return Half{h}.value();
-        case Type::BF16: return Bfloat{h}.value();
-        case Type::TF32: return round_to(f, kTf32Format, 'z');
-        case Type::F32: return f;
-        case Type::S32: return i;
-        case Type::U8: return static_cast<uint8_t>(lane[e]);
-        case Type::S8: return static_cast<int8_t>(lane[e]);
-        default: std::memcpy(&d, lane, 8); return d;
+        case Type::F16:
+            return Half{h}.value();
+        case Type::BF16:
+            return Bfloat{h}.value();
+        case Type::TF32:
+            return round_to(f, kTf32Format, 'z');
+        case Type::F32:
+            return f;
+        case Type::S32:
+            return i;
+        case Type::U8:
+            return static_cast<uint8_t>(lane[e]);
+        case Type::S8:
+            return static_cast<int8_t>(lane[e]);
+        default:
+            std::memcpy(&d, lane, 8);
+            return d;
     }
 }
 inline void set_element(char* lane, Type t, int e, double v) {

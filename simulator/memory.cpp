@@ -10,7 +10,9 @@ namespace {
 constexpr size_t kAlignment = 512, kPoisonLimit = 64 << 20, kBuriedLimit = 256 << 20;
 constexpr int kPoison = 0xAB;
 
-bool counts_as_device(RegionKind kind) { return kind == RegionKind::Device || kind == RegionKind::Managed; }
+bool counts_as_device(RegionKind kind) {
+    return kind == RegionKind::Device || kind == RegionKind::Managed;
+}
 
 char* new_storage(size_t bytes) {
     size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;
@@ -80,8 +82,8 @@ void Memory::adopt(void* pointer, size_t bytes, const std::string& what) {
     regions_[region->base] = std::move(region);
 }
 
-// Freed storage is kept for a while, so that its addresses are not given out again at once and a use after free is
-// seen as one.
+// Freed storage is kept for a while, so that its addresses are not given out again at once and a use after
+// free is seen as one.
 void Memory::bury(Region& region) {
     freed_[region.base] = {region.size, name_of(region), region.data};
     burial_order_.push_back(region.base);
@@ -114,7 +116,8 @@ Region* Memory::find(uint64_t address) {
 }
 
 std::string Memory::describe(uint64_t address) const {
-    if (address < 4096) return address == 0 ? "the null pointer" : "the null pointer plus " + std::to_string(address);
+    if (address < 4096)
+        return address == 0 ? "the null pointer" : "the null pointer plus " + std::to_string(address);
     auto it = regions_.upper_bound(address);
     std::string text = "no allocation is near";
     if (it != regions_.begin()) {
@@ -137,7 +140,9 @@ std::string Memory::freed(uint64_t address) const {
                ? it->second.what + ", offset " + std::to_string(address - it->first)
                : "";
 }
-bool Memory::was_freed(const void* pointer) const { return freed_.count(reinterpret_cast<uint64_t>(pointer)); }
+bool Memory::was_freed(const void* pointer) const {
+    return freed_.count(reinterpret_cast<uint64_t>(pointer));
+}
 
 std::vector<const Region*> Memory::device_leaks() const {
     std::vector<const Region*> leaks;

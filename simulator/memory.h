@@ -1,4 +1,5 @@
-// Device memory: allocations with their bounds, which bytes were ever written, and the shadow of the race check.
+// Device memory: allocations with their bounds, which bytes were ever written, and the shadow of the race
+// check.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,14 +12,14 @@ namespace ladder {
 
 /// One bit for each byte of a region: was it ever written?
 class ByteBits {
-   public:
+ public:
     void reset(size_t bytes) { words_.assign(bytes / 64 + 2, 0); }
     void set(size_t at, size_t bytes);
     bool none(size_t at, size_t bytes) const;
     /// The bits of up to 32 bytes.
     uint32_t get(size_t at, int bytes) const;
 
-   private:
+ private:
     std::vector<uint64_t> words_;
 };
 
@@ -35,7 +36,7 @@ struct ShadowWord {
 
 /// The shadow words of a region, made as they are needed.
 class Shadow {
-   public:
+ public:
     ShadowWord& word(size_t index) {
         size_t page = index / kPage;
         if (page >= pages_.size()) pages_.resize(page + 1);
@@ -43,20 +44,29 @@ class Shadow {
         return pages_[page][index % kPage];
     }
 
-   private:
+ private:
     static constexpr size_t kPage = 1024;
     std::vector<std::unique_ptr<ShadowWord[]>> pages_;
 };
 
-enum class RegionKind : uint8_t { Device, Managed, Host, RegisteredHost, Variable, Constant, Internal, Shared };
+enum class RegionKind : uint8_t {
+    Device,
+    Managed,
+    Host,
+    RegisteredHost,
+    Variable,
+    Constant,
+    Internal,
+    Shared
+};
 
 struct Region {
-    uint64_t base = 0;      ///< device address of the first byte; shared memory: 0
+    uint64_t base = 0;  ///< device address of the first byte; shared memory: 0
     char* data = nullptr;
     size_t size = 0;
     RegionKind kind = RegionKind::Device;
-    std::string what;       ///< "cudaMalloc", "__device__ variable x"
-    bool tracked = false;   ///< are its written bytes known?
+    std::string what;      ///< "cudaMalloc", "__device__ variable x"
+    bool tracked = false;  ///< are its written bytes known?
     ByteBits written;
     Shadow shadow;
     uint64_t allocated_by = 0;
@@ -69,7 +79,7 @@ struct Region {
 
 /// All memory that kernels and copies may name.
 class Memory {
-   public:
+ public:
     static constexpr size_t kTotal = size_t{4} << 30;
 
     /// Null when the device's memory does not suffice.
@@ -88,7 +98,7 @@ class Memory {
     size_t in_use() const { return in_use_; }
     std::vector<const Region*> device_leaks() const;
 
-   private:
+ private:
     struct Freed {
         size_t size;
         std::string what;

@@ -39,13 +39,23 @@ void ternary(Warp& w, const Instruction& in) {
 template <class G>
 Handler for_integer(Type type, G g) {
     switch (type) {
-        case Type::B16: case Type::U16: return g(uint16_t());
-        case Type::S16: return g(int16_t());
-        case Type::B32: case Type::U32: return g(uint32_t());
-        case Type::S32: return g(int32_t());
-        case Type::B64: case Type::U64: return g(uint64_t());
-        case Type::S64: return g(int64_t());
-        default: return nullptr;
+        case Type::B16:
+        case Type::U16:
+            return g(uint16_t());
+        case Type::S16:
+            return g(int16_t());
+        case Type::B32:
+        case Type::U32:
+            return g(uint32_t());
+        case Type::S32:
+            return g(int32_t());
+        case Type::B64:
+        case Type::U64:
+            return g(uint64_t());
+        case Type::S64:
+            return g(int64_t());
+        default:
+            return nullptr;
     }
 }
 
@@ -59,7 +69,8 @@ Handler integer_unary(Type type, F) {
 }
 template <class F>
 Handler integer_binary(Type type, F) {
-    return for_integer(type, [](auto v) -> Handler { return binary<decltype(v), decltype(v), decltype(v), F>; });
+    return for_integer(type,
+                       [](auto v) -> Handler { return binary<decltype(v), decltype(v), decltype(v), F>; });
 }
 
 /// Makes the arithmetic of `inner` round and flush as the opcode asks (.rz, .rm, .rp, .ftz).

@@ -1,7 +1,7 @@
 // cp.async, cp.async.bulk without tensors, mbarriers and addresses in a cluster.
 //
-// The bytes of an asynchronous copy are taken when it is issued and land in shared memory when they are waited for,
-// so that a forgotten wait is seen.
+// The bytes of an asynchronous copy are taken when it is issued and land in shared memory when they are
+// waited for, so that a forgotten wait is seen.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -29,15 +29,24 @@ void land(Warp& w, F which) {
         mark(*it, -1);
         std::memcpy(it->owner->shared.data + it->offset, it->data, static_cast<size_t>(it->bytes));
         if (races_on && !it->mbarrier)
-            check_race(w, *it->in, {it->owner->shared, it->owner, it->offset, it->bytes, it->lane, true, false});
+            check_race(w, *it->in,
+                       {it->owner->shared, it->owner, it->offset, it->bytes, it->lane, true, false});
     }
     w.copies.erase(landed, w.copies.end());
     w.changed_memory = true;
 }
 
-void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char* from, int bytes, int valid, Mbarrier* by) {
+void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char* from, int bytes, int valid,
+           Mbarrier* by) {
     for (int at = 0; at < bytes; at += 16) {
-        PendingCopy c{to.owner[lane], to.address[lane] + static_cast<uint64_t>(at), lane, std::min(16, bytes - at), w.committed[lane], by, &in, {}};
+        PendingCopy c{to.owner[lane],
+                      to.address[lane] + static_cast<uint64_t>(at),
+                      lane,
+                      std::min(16, bytes - at),
+                      w.committed[lane],
+                      by,
+                      &in,
+                      {}};
         if (valid > at) std::memcpy(c.data, from + at, static_cast<size_t>(std::min(valid - at, c.bytes)));
         mark(c, 1);
         w.copies.push_back(c);
@@ -65,10 +74,14 @@ void copy_async(Warp& w, const Instruction& in) {
     }
     const Address& a = in.address[1];
     for_lanes(partial, [&](int l) {
-        uint64_t address = static_cast<uint64_t>(a.displacement) + (a.bytes == 8 ? w.at<uint64_t>(a.base)[l] : a.bytes ? w.at<uint32_t>(a.base)[l] : 0);
+        uint64_t address = static_cast<uint64_t>(a.displacement) + (a.bytes == 8 ? w.at<uint64_t>(a.base)[l]
+                                                                    : a.bytes    ? w.at<uint32_t>(a.base)[l]
+                                                                                 : 0);
         from.host[l] = valid[l] ? host_of(w, l, address, static_cast<size_t>(valid[l])) : to.host[l];
         if (from.host[l]) return;
-        report(w, in, l, {"out of bounds", "A cp.async reads bytes that lie in no allocation.", memory().describe(address)});
+        report(w, in, l,
+               {"out of bounds", "A cp.async reads bytes that lie in no allocation.",
+                memory().describe(address)});
         throw LaunchStop{kErrorIllegalAddress};
     });
     w.mask = all;
@@ -80,7 +93,9 @@ void commit_group(Warp& w, const Instruction&) {
 }
 void wait_group(Warp& w, const Instruction& in) {
     uint32_t keep = w.at<uint32_t>(in.source[0])[0];
-    land(w, [&](auto& c) { return (w.mask >> c.lane & 1) && !c.mbarrier && c.group + keep < w.committed[c.lane]; });
+    land(w, [&](auto& c) {
+        return (w.mask >> c.lane & 1) && !c.mbarrier && c.group + keep < w.committed[c.lane];
+    });
 }
 void wait_all(Warp& w, const Instruction&) {
     land(w, [&](auto& c) { return (w.mask >> c.lane & 1) && !c.mbarrier; });
@@ -107,7 +122,9 @@ void complete_phase(Warp& w, Mbarrier& m) {
         for (Warp& other : b->warps) land(other, [&](auto& c) { return c.mbarrier == &m; });
 }
 
-uint64_t token(const Mbarrier& m) { return static_cast<uint64_t>(m.phase) << 63 | static_cast<uint32_t>(m.pending); }
+uint64_t token(const Mbarrier& m) {
+    return static_cast<uint64_t>(m.phase) << 63 | static_cast<uint32_t>(m.pending);
+}
 
 /// Calls f(lane, mbarrier) for each lane whose address names one.
 template <class F>
@@ -155,7 +172,8 @@ void mbarrier_arrive(Warp& w, const Instruction& in) {
         m.pending -= arrivals;
         if (in.code & Drop) m.expected -= arrivals;
         if (m.pending < 0) {
-            report(w, in, l, {"bad mbarrier", "More threads arrive at the mbarrier than it was initialised for.", ""});
+            report(w, in, l,
+                   {"bad mbarrier", "More threads arrive at the mbarrier than it was initialised for.", ""});
             throw LaunchStop{kErrorIllegalInstruction};
         }
         complete_phase(w, m);
@@ -175,7 +193,8 @@ void mbarrier_wait(Warp& w, const Instruction& in) {
     if (done != w.mask) w.spinning = true;
 }
 void mbarrier_pending(Warp& w, const Instruction& in) {
-    unary<uint32_t, uint64_t, decltype([](uint64_t state) { return static_cast<uint32_t>(state & 0xfffff); })>(w, in);
+    unary<uint32_t, uint64_t,
+          decltype([](uint64_t state) { return static_cast<uint32_t>(state & 0xfffff); })>(w, in);
 }
 
 /// cp.async.mbarrier.arrive: the thread's copies so far land when the mbarrier's phase completes.
@@ -198,14 +217,19 @@ void bulk_load(Warp& w, const Instruction& in) {
     for_lanes(w.mask, [&](int l) {
         size_t bytes = w.at<uint32_t>(in.source[0])[l];
         uint64_t offset = from.region[l] ? from.address[l] - from.region[l]->base : 0;
-        bool fits = to.owner[l] && from.region[l] && to.region[l]->contains(to.address[l], bytes) && from.region[l]->contains(from.address[l], bytes);
+        bool fits = to.owner[l] && from.region[l] && to.region[l]->contains(to.address[l], bytes) &&
+                    from.region[l]->contains(from.address[l], bytes);
         if (!fits || bytes % 16) {
-            report(w, in, l, {"out of bounds", "A bulk copy of " + std::to_string(bytes) + " bytes does not fit its source or destination (or is no multiple of 16).",
-                              memory().describe(from.address[l])});
+            report(w, in, l,
+                   {"out of bounds",
+                    "A bulk copy of " + std::to_string(bytes) +
+                        " bytes does not fit its source or destination (or is no multiple of 16).",
+                    memory().describe(from.address[l])});
             throw LaunchStop{kErrorIllegalAddress};
         }
         Mbarrier& m = mbarrier_at(w, in, l, by);
-        for (size_t at = 0; races_on && at < bytes; at += 16) check_race(w, in, {*from.region[l], from.owner[l], offset + at, 16, l, false, false});
+        for (size_t at = 0; races_on && at < bytes; at += 16)
+            check_race(w, in, {*from.region[l], from.owner[l], offset + at, 16, l, false, false});
         to.region[l]->written.set(to.address[l], bytes);
         issue(w, in, l, to, from.host[l], static_cast<int>(bytes), static_cast<int>(bytes), &m);
         m.transactions -= static_cast<int64_t>(bytes);
@@ -219,9 +243,12 @@ void bulk_store(Warp& w, const Instruction& in) {
     reach(w, in, 1, 16, from);
     for_lanes(w.mask, [&](int l) {
         size_t bytes = w.at<uint32_t>(in.source[0])[l];
-        bool fits = from.owner[l] && to.region[l] && to.region[l]->contains(to.address[l], bytes) && from.region[l]->contains(from.address[l], bytes);
+        bool fits = from.owner[l] && to.region[l] && to.region[l]->contains(to.address[l], bytes) &&
+                    from.region[l]->contains(from.address[l], bytes);
         if (!fits || bytes % 16) {
-            report(w, in, l, {"out of bounds", "A bulk copy does not fit its source or destination.", memory().describe(to.address[l])});
+            report(w, in, l,
+                   {"out of bounds", "A bulk copy does not fit its source or destination.",
+                    memory().describe(to.address[l])});
             throw LaunchStop{kErrorIllegalAddress};
         }
         uint64_t offset = to.address[l] - to.region[l]->base;
@@ -292,7 +319,7 @@ Handler select_cp(Opcode& op) {
     return copy_async;
 }
 Handler select_mbarrier(Opcode& op) {
-    const std::string what = op.parts.size() > 1 ? op.parts[1] : "";
+    const std::string what = op.part(1);
     op.in.strong = what != "init";
     if (what == "init") {
         op.operands = "mu";
@@ -317,7 +344,8 @@ Handler select_mbarrier(Opcode& op) {
         return mbarrier_arrive;
     }
     if (what != "arrive" && what != "arrive_drop") return nullptr;
-    op.in.code = static_cast<uint8_t>(Plain | (op.has("expect_tx") ? ExpectBytes : 0) | (what == "arrive_drop" ? Drop : 0));
+    op.in.code = static_cast<uint8_t>(Plain | (op.has("expect_tx") ? ExpectBytes : 0) |
+                                      (what == "arrive_drop" ? Drop : 0));
     op.operands = "Lm?u";
     return mbarrier_arrive;
 }
@@ -328,8 +356,12 @@ std::vector<OpcodeEntry> async_opcodes() {
     return {
         {"cp", "", select_cp},
         {"mbarrier", "", select_mbarrier},
-        {"mapa", "dtu", [](Opcode& op) { return size_of(op.in.type) == 8 ? Handler(mapa<uint64_t>) : mapa<uint32_t>; }},
-        {"getctarank", "Ut", [](Opcode& op) { return size_of(op.in.type) == 8 ? Handler(getctarank<uint64_t>) : getctarank<uint32_t>; }},
+        {"mapa", "dtu",
+         [](Opcode& op) { return size_of(op.in.type) == 8 ? Handler(mapa<uint64_t>) : mapa<uint32_t>; }},
+        {"getctarank", "Ut",
+         [](Opcode& op) {
+             return size_of(op.in.type) == 8 ? Handler(getctarank<uint64_t>) : getctarank<uint32_t>;
+         }},
     };
 }
 

@@ -26,25 +26,38 @@ T combine(uint8_t operation, T old, T value) {
     if constexpr (std::is_integral_v<T>) {
         using U = Wrapping<T>;
         switch (operation) {
-            case Add: return static_cast<T>(static_cast<U>(old) + static_cast<U>(value));
-            case Min: return std::min(old, value);
-            case Max: return std::max(old, value);
-            case And: return old & value;
-            case Or: return old | value;
-            case Xor: return old ^ value;
-            case Inc: return old >= value ? T{0} : static_cast<T>(old + 1);
-            case Dec: return old == 0 || old > value ? value : static_cast<T>(old - 1);
-            default: return value;
+            case Add:
+                return static_cast<T>(static_cast<U>(old) + static_cast<U>(value));
+            case Min:
+                return std::min(old, value);
+            case Max:
+                return std::max(old, value);
+            case And:
+                return old & value;
+            case Or:
+                return old | value;
+            case Xor:
+                return old ^ value;
+            case Inc:
+                return old >= value ? T{0} : static_cast<T>(old + 1);
+            case Dec:
+                return old == 0 || old > value ? value : static_cast<T>(old - 1);
+            default:
+                return value;
         }
     } else if constexpr (std::is_floating_point_v<T>) {
         return operation == Add ? old + value : value;
     } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) {
         float a = old.value(), b = value.value();
         switch (operation) {
-            case Add: return T::from_single(a + b);
-            case Min: return b < a || a != a ? value : old;
-            case Max: return b > a || a != a ? value : old;
-            default: return value;
+            case Add:
+                return T::from_single(a + b);
+            case Min:
+                return b < a || a != a ? value : old;
+            case Max:
+                return b > a || a != a ? value : old;
+            default:
+                return value;
         }
     } else if constexpr (std::is_same_v<T, Bits128>) {
         return value;
@@ -58,7 +71,8 @@ template <class T>
 void atom(Warp& w, const Instruction& in) {
     int groups = (in.source_bytes ? 1 : 0) + (in.code == Cas ? 2 : 1);
     int elements = static_cast<int>(in.list.size()) / groups, bytes = static_cast<int>(sizeof(T)) * elements;
-    const int *destination = in.source_bytes ? in.list.data() : nullptr, *operand = in.list.data() + (destination ? elements : 0);
+    const int *destination = in.source_bytes ? in.list.data() : nullptr,
+              *operand = in.list.data() + (destination ? elements : 0);
     Reach r;
     reach(w, in, 0, bytes, r);
     if (in.release) fence(w);
@@ -77,7 +91,9 @@ void atom(Warp& w, const Instruction& in) {
                 fresh = combine(in.code, old, value);
             changed |= std::memcmp(&old, &fresh, sizeof(T)) != 0;
             std::memcpy(at, &fresh, sizeof(T));
-            if (destination) std::memcpy(w.registers + destination[k] + static_cast<size_t>(l) * sizeof(T), &old, sizeof(T));
+            if (destination)
+                std::memcpy(w.registers + destination[k] + static_cast<size_t>(l) * sizeof(T), &old,
+                            sizeof(T));
             std::memcpy(&seen, &old, std::min<size_t>(8, sizeof(T)));
         }
         if (races_on) publish(w, r.host[l]);
@@ -87,8 +103,9 @@ void atom(Warp& w, const Instruction& in) {
 }
 
 uint8_t operation_of(const Opcode& op) {
-    static const std::pair<const char*, Operation> names[] = {{"add", Add}, {"min", Min}, {"max", Max}, {"and", And}, {"or", Or},
-                                                              {"xor", Xor}, {"exch", Exch}, {"cas", Cas}, {"inc", Inc}, {"dec", Dec}};
+    static const std::pair<const char*, Operation> names[] = {
+        {"add", Add}, {"min", Min},   {"max", Max}, {"and", And}, {"or", Or},
+        {"xor", Xor}, {"exch", Exch}, {"cas", Cas}, {"inc", Inc}, {"dec", Dec}};
     for (auto& [name, operation] : names)
         if (op.has(name)) return operation;
     return None;
@@ -103,15 +120,24 @@ Handler select_atom(Opcode& op, bool returns) {
     op.operands = returns ? (in.code == Cas ? "vmxx?l" : "vmx?l") : "mx?l";
     bool swaps = in.code == Exch || in.code == Cas;
     switch (in.type) {
-        case Type::F32: return in.code == Add ? atom<float> : nullptr;
-        case Type::F64: return in.code == Add ? atom<double> : nullptr;
-        case Type::F16: return atom<Half>;
-        case Type::BF16: return atom<Bfloat>;
-        case Type::F16x2: return atom<Pair<Half>>;
-        case Type::BF16x2: return atom<Pair<Bfloat>>;
-        case Type::B128: return swaps ? atom<Bits128> : nullptr;
-        case Type::B16: return swaps ? atom<uint16_t> : nullptr;
-        default: break;
+        case Type::F32:
+            return in.code == Add ? atom<float> : nullptr;
+        case Type::F64:
+            return in.code == Add ? atom<double> : nullptr;
+        case Type::F16:
+            return atom<Half>;
+        case Type::BF16:
+            return atom<Bfloat>;
+        case Type::F16x2:
+            return atom<Pair<Half>>;
+        case Type::BF16x2:
+            return atom<Pair<Bfloat>>;
+        case Type::B128:
+            return swaps ? atom<Bits128> : nullptr;
+        case Type::B16:
+            return swaps ? atom<uint16_t> : nullptr;
+        default:
+            break;
     }
     return for_integer(in.type, [](auto v) -> Handler {
         if constexpr (sizeof(v) >= 4) return atom<decltype(v)>;

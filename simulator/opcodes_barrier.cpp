@@ -26,23 +26,31 @@ void warp_sync(Warp& w, const Instruction& in) {
 Barrier& arrive(Warp& w, const Instruction& in, int id_operand, int count_operand, int& id) {
     int first = std::countr_zero(w.mask);
     id = w.at<int32_t>(id_operand)[first];
-    if (id < 0 || id >= kClusterBarrier) bad_barrier(w, in, "There are barriers 0 to 15, but not " + std::to_string(id) + ".");
+    if (id < 0 || id >= kClusterBarrier)
+        bad_barrier(w, in, "There are barriers 0 to 15, but not " + std::to_string(id) + ".");
     Barrier& b = w.block->barriers[id];
     int expected = count_operand >= 0 ? w.at<int32_t>(count_operand)[first] : 0;
     if (expected % kLanes || expected < 0 || expected > 1024)
-        bad_barrier(w, in, "The number of threads at a barrier must be a multiple of 32, not " + std::to_string(expected) + ".");
+        bad_barrier(w, in,
+                    "The number of threads at a barrier must be a multiple of 32, not " +
+                        std::to_string(expected) + ".");
     if (b.arrived && b.expected != expected)
-        bad_barrier(w, in, "Threads wait at barrier " + std::to_string(id) + " for " + std::to_string(b.expected) +
-                               " threads, and these for " + std::to_string(expected) + " (0: all).");
+        bad_barrier(w, in,
+                    "Threads wait at barrier " + std::to_string(id) + " for " + std::to_string(b.expected) +
+                        " threads, and these for " + std::to_string(expected) + " (0: all).");
     b.expected = expected;
     b.arrived += expected ? kLanes : std::popcount(w.mask);
     b.warps |= 1u << w.id;
     if (expected && b.arrived > expected)
-        bad_barrier(w, in, "More than " + std::to_string(expected) + " threads arrive at barrier " + std::to_string(id) + ".");
+        bad_barrier(w, in,
+                    "More than " + std::to_string(expected) + " threads arrive at barrier " +
+                        std::to_string(id) + ".");
     return b;
 }
 
-void park_at_barrier(Warp& w, int id) { w.park({w.pc, w.mask, w.join, w.frame, PathState::AtBarrier, 0, id}); }
+void park_at_barrier(Warp& w, int id) {
+    w.park({w.pc, w.mask, w.join, w.frame, PathState::AtBarrier, 0, id});
+}
 
 void barrier_sync(Warp& w, const Instruction& in) {
     int id;

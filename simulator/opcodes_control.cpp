@@ -30,7 +30,8 @@ void brx(Warp& w, const Instruction& in) {
         if (!outside) targets[in.table[index[l]]] |= 1u << l;
     });
     if (outside) {
-        report(w, in, std::countr_zero(w.mask), {"bad branch", "The index of an indexed branch lies outside of its table.", ""});
+        report(w, in, std::countr_zero(w.mask),
+               {"bad branch", "The index of an indexed branch lies outside of its table.", ""});
         throw LaunchStop{kErrorLaunchFailure};
     }
     if (Mask rest = w.path & ~w.mask) targets[w.pc + 1] |= rest;
@@ -49,14 +50,16 @@ uint64_t argument(Warp& w, const Instruction& in, size_t k, int lane) {
 }
 std::string text_at(Warp& w, int lane, uint64_t address) {
     std::string text;
-    for (const char* c; (c = host_of(w, lane, address, 1)) && *c && text.size() < 65536; ++address) text += *c;
+    for (const char* c; (c = host_of(w, lane, address, 1)) && *c && text.size() < 65536; ++address)
+        text += *c;
     return text;
 }
 
 /// One conversion of a printf format; `cursor` moves over the buffer of arguments.
 void print_conversion(Warp& w, int lane, const std::string& spec, uint64_t& cursor) {
     char kind = spec.back();
-    bool real = std::strchr("eEfFgGaA", kind), wide = real || kind == 's' || kind == 'p' || spec.find_first_of("lzjt") != std::string::npos;
+    bool real = std::strchr("eEfFgGaA", kind),
+         wide = real || kind == 's' || kind == 'p' || spec.find_first_of("lzjt") != std::string::npos;
     size_t size = wide ? 8 : 4;
     cursor = (cursor + size - 1) / size * size;
     char value[8] = {};
@@ -116,11 +119,14 @@ void call_runtime(Warp& w, const Instruction& in) {
         for_lanes(w.mask, [&](int l) { print(w, in, l); });
         set_result(w, in, [](int) { return 1; });
     } else if (name == "__assertfail") {
-        report(w, in, first,
-               {"assertion failed",
-                text_at(w, first, argument(w, in, 1, first)) + ":" + std::to_string(argument(w, in, 2, first)) + ": " +
-                    text_at(w, first, argument(w, in, 3, first)) + ": `" + text_at(w, first, argument(w, in, 0, first)) + "' failed.", ""},
-               std::popcount(w.mask));
+        report(
+            w, in, first,
+            {"assertion failed",
+             text_at(w, first, argument(w, in, 1, first)) + ":" + std::to_string(argument(w, in, 2, first)) +
+                 ": " + text_at(w, first, argument(w, in, 3, first)) + ": `" +
+                 text_at(w, first, argument(w, in, 0, first)) + "' failed.",
+             ""},
+            std::popcount(w.mask));
         throw LaunchStop{kErrorAssert};
     } else if (name == "malloc") {
         set_result(w, in, [&](int l) {
@@ -131,7 +137,8 @@ void call_runtime(Warp& w, const Instruction& in) {
         for_lanes(w.mask, [&](int l) {
             uint64_t p = argument(w, in, 0, l);
             if (p && !memory().release(reinterpret_cast<void*>(p)))
-                report(w, in, l, {"bad free", "free of an address that malloc did not give.", memory().describe(p)});
+                report(w, in, l,
+                       {"bad free", "free of an address that malloc did not give.", memory().describe(p)});
         });
         w.block->launch->last_region = nullptr;
     }
@@ -153,8 +160,12 @@ void call_pointer(Warp& w, const Instruction& in) {
     for (auto& [name, each] : in.function->module->functions)
         if (to[first] == reinterpret_cast<uint64_t>(&each)) f = &each;
     if (!f || !f->defined || f->not_simulated || !fits(in, *f)) {
-        report(w, in, first, {"bad call", f && f->not_simulated ? "The function called uses " + f->not_simulated->text + ", which is not simulated."
-                                                                : "The pointer does not lead to a function of this type.", ""});
+        report(w, in, first,
+               {"bad call",
+                f && f->not_simulated
+                    ? "The function called uses " + f->not_simulated->text + ", which is not simulated."
+                    : "The pointer does not lead to a function of this type.",
+                ""});
         throw LaunchStop{kErrorLaunchFailure};
     }
     Mask same = 0;
@@ -176,12 +187,17 @@ void call(Warp& w, const Instruction& in) {
 }
 
 void trap(Warp& w, const Instruction& in) {
-    report(w, in, std::countr_zero(w.mask), {"trap", "The kernel stopped itself (__trap).", ""}, std::popcount(w.mask));
+    report(w, in, std::countr_zero(w.mask), {"trap", "The kernel stopped itself (__trap).", ""},
+           std::popcount(w.mask));
     throw LaunchStop{kErrorLaunchFailure};
 }
 
-void ret(Warp& w, const Instruction&) { w.leave(w.mask, false); }
-void exit(Warp& w, const Instruction&) { w.leave(w.mask, true); }
+void ret(Warp& w, const Instruction&) {
+    w.leave(w.mask, false);
+}
+void exit(Warp& w, const Instruction&) {
+    w.leave(w.mask, true);
+}
 
 template <Handler F>
 Handler control(Opcode& op) {
@@ -204,7 +220,8 @@ std::vector<OpcodeEntry> control_opcodes() {
         {"trap", "", control<trap>},
         {"brkpt", "", nothing},
         {"pmevent", ".", nothing},
-        {"nanosleep", "u", [](Opcode&) -> Handler { return [](Warp& w, const Instruction&) { w.spinning = true; }; }},
+        {"nanosleep", "u",
+         [](Opcode&) -> Handler { return [](Warp& w, const Instruction&) { w.spinning = true; }; }},
         {"griddepcontrol", "", nothing},
         {"setmaxnreg", ".", nothing},
     };

@@ -11,32 +11,43 @@ namespace ladder {
 namespace {
 
 template <class T>
-constexpr bool is_float_value = std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
+constexpr bool is_float_value =
+    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
 
 double to_integral(double x, char mode) {
     switch (mode) {
-        case 'z': return std::trunc(x);
-        case 'm': return std::floor(x);
-        case 'p': return std::ceil(x);
-        default: return std::nearbyint(x);
+        case 'z':
+            return std::trunc(x);
+        case 'm':
+            return std::floor(x);
+        case 'p':
+            return std::ceil(x);
+        default:
+            return std::nearbyint(x);
     }
 }
 
 template <class T>
 double widen(T v) {
-    if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(v);
-    else return v.value();
+    if constexpr (std::is_arithmetic_v<T>)
+        return static_cast<double>(v);
+    else
+        return v.value();
 }
 template <class D>
 D narrow(double x, char mode) {
-    if constexpr (std::is_same_v<D, double>) return x;
-    else if constexpr (std::is_same_v<D, float>) return mode ? static_cast<float>(round_to(x, kSingleFormat, mode)) : static_cast<float>(x);
-    else return D::from(x, mode);
+    if constexpr (std::is_same_v<D, double>)
+        return x;
+    else if constexpr (std::is_same_v<D, float>)
+        return mode ? static_cast<float>(round_to(x, kSingleFormat, mode)) : static_cast<float>(x);
+    else
+        return D::from(x, mode);
 }
 
 template <class D>
 D clamped(double x, bool wide) {
-    constexpr double low = static_cast<double>(std::numeric_limits<D>::min()), high = static_cast<double>(std::numeric_limits<D>::max());
+    constexpr double low = static_cast<double>(std::numeric_limits<D>::min()),
+                     high = static_cast<double>(std::numeric_limits<D>::max());
     if (std::isnan(x)) return wide ? static_cast<D>(uint64_t{1} << (8 * sizeof(D) - 1)) : D{0};
     if (x <= low) return std::numeric_limits<D>::min();
     return x >= high ? std::numeric_limits<D>::max() : static_cast<D>(x);
@@ -101,13 +112,21 @@ void cvt(Warp& w, const Instruction& in) {
 template <class G>
 Handler for_any(Type type, G g) {
     switch (type) {
-        case Type::B8: case Type::U8: return g(uint8_t());
-        case Type::S8: return g(int8_t());
-        case Type::F16: return g(Half());
-        case Type::BF16: return g(Bfloat());
-        case Type::F32: return g(float());
-        case Type::F64: return g(double());
-        default: return for_integer(type, g);
+        case Type::B8:
+        case Type::U8:
+            return g(uint8_t());
+        case Type::S8:
+            return g(int8_t());
+        case Type::F16:
+            return g(Half());
+        case Type::BF16:
+            return g(Bfloat());
+        case Type::F32:
+            return g(float());
+        case Type::F64:
+            return g(double());
+        default:
+            return for_integer(type, g);
     }
 }
 
@@ -124,7 +143,8 @@ void cvt_pair(Warp& w, const Instruction& in) {
 }
 template <char Mode>
 void cvt_tf32(Warp& w, const Instruction& in) {
-    unary<float, float, decltype([](float a) { return static_cast<float>(round_to(a, kTf32Format, Mode)); })>(w, in);
+    unary<float, float, decltype([](float a) { return static_cast<float>(round_to(a, kTf32Format, Mode)); })>(
+        w, in);
 }
 
 Handler select_cvt(Opcode& op) {
@@ -144,7 +164,10 @@ Handler select_cvt(Opcode& op) {
     if (op.has("relu")) return nullptr;
     if (in.type == Type::TF32) {
         op.operands = "ds";
-        return op.has("rna") ? cvt_tf32<'a'> : op.has("rz") ? cvt_tf32<'z'> : op.has("rn") ? cvt_tf32<0> : nullptr;
+        return op.has("rna")  ? cvt_tf32<'a'>
+               : op.has("rz") ? cvt_tf32<'z'>
+               : op.has("rn") ? cvt_tf32<0>
+                              : nullptr;
     }
     Type from = in.type2;
     return for_any(in.type, [&](auto d) -> Handler {
@@ -158,7 +181,9 @@ void mov_predicate(Warp& w, const Instruction& in) {
     put_predicate(w, in.destination, in.predicate_negated ? ~p : p);
 }
 template <class T>
-void mov(Warp& w, const Instruction& in) { put(w, in.destination, w.at<T>(in.source[0])); }
+void mov(Warp& w, const Instruction& in) {
+    put(w, in.destination, w.at<T>(in.source[0]));
+}
 
 struct Bits128 {
     uint64_t low, high;
@@ -169,7 +194,8 @@ void pack(Warp& w, const Instruction& in) {
     int parts = static_cast<int>(in.list.size()), size = size_of(in.type) / parts, whole = size_of(in.type);
     for (int k = 0; k < parts; ++k)
         for_lanes(w.mask, [&](int l) {
-            std::memcpy(w.registers + in.destination + l * whole + k * size, w.registers + in.list[k] + l * in.register_bytes, size);
+            std::memcpy(w.registers + in.destination + l * whole + k * size,
+                        w.registers + in.list[k] + l * in.register_bytes, size);
         });
 }
 /// mov.b64 {a, b}, d. The source is copied first: it may be one of the parts.
@@ -195,11 +221,16 @@ Handler select_mov(Opcode& op) {
         return mov_predicate;
     }
     switch (size_of(op.in.type)) {
-        case 2: return mov<uint16_t>;
-        case 4: return mov<uint32_t>;
-        case 8: return mov<uint64_t>;
-        case 16: return mov<Bits128>;
-        default: return nullptr;
+        case 2:
+            return mov<uint16_t>;
+        case 4:
+            return mov<uint32_t>;
+        case 8:
+            return mov<uint64_t>;
+        case 16:
+            return mov<Bits128>;
+        default:
+            return nullptr;
     }
 }
 
@@ -226,12 +257,13 @@ void isspacep(Warp& w, const Instruction& in) {
     const uint64_t* a = w.at<uint64_t>(in.source[0]);
     Mask m = 0;
     for (int l = 0; l < kLanes; ++l) {
-        bool shared = a[l] - kSharedBase < kWindow, local = a[l] - kLocalBase < kWindow, parameter = a[l] - kParameterBase < kWindow;
+        bool shared = a[l] - kSharedBase < kWindow, local = a[l] - kLocalBase < kWindow,
+             parameter = a[l] - kParameterBase < kWindow;
         bool is = in.space == Space::Shared || in.space == Space::SharedCluster ? shared
                   : in.space == Space::Local                                    ? local
                   : in.space == Space::Parameter                                ? parameter
-                  : in.space == Space::Global                                   ? !shared && !local && !parameter
-                                                                                : false;
+                  : in.space == Space::Global ? !shared && !local && !parameter
+                                              : false;
         m |= static_cast<Mask>(is) << l;
     }
     put_predicate(w, in.destination, m);

@@ -9,18 +9,23 @@ namespace ladder {
 namespace {
 
 template <class T>
-using Wide = std::conditional_t<sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
-                                std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
-                                                   std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
+using Wide = std::conditional_t<
+    sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
+    std::conditional_t<sizeof(T) == 4, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>,
+                       std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>>>;
 
 template <class T>
 T high_product(T a, T b) {
     return static_cast<T>((static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> (8 * sizeof(T)));
 }
 template <class T>
-T wrapped_add(T a, T b) { return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b)); }
+T wrapped_add(T a, T b) {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+}
 template <class T>
-T wrapped_product(T a, T b) { return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b)); }
+T wrapped_product(T a, T b) {
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+}
 
 template <class T>
 T saturated(__int128 v) {
@@ -94,7 +99,9 @@ Handler select_mul24(Opcode& op) {
     return for_integer(op.in.type, [](auto v) -> Handler {
         using T = decltype(v);
         auto f = [](T a, T b) {
-            auto cut = [](T x) { return static_cast<T>(static_cast<T>(static_cast<Wrapping<T>>(x) << 8) >> 8); };
+            auto cut = [](T x) {
+                return static_cast<T>(static_cast<T>(static_cast<Wrapping<T>>(x) << 8) >> 8);
+            };
             return wrapped_product(cut(a), cut(b));
         };
         if constexpr (sizeof(T) == 4) return binary<T, T, T, decltype(f)>;
@@ -107,7 +114,8 @@ Handler select_div(Opcode& op) {
     return integer_binary(op.in.type, [](auto a, auto b) {
         using T = decltype(a);
         if (b == 0) return static_cast<T>(-1);
-        if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(0 - static_cast<Wrapping<T>>(a));
+        if (std::is_signed_v<T> && b == static_cast<T>(-1))
+            return static_cast<T>(0 - static_cast<Wrapping<T>>(a));
         return static_cast<T>(a / b);
     });
 }
@@ -185,7 +193,9 @@ Handler select_not(Opcode& op) {
 Handler select_shl(Opcode& op) {
     return for_integer(op.in.type, [](auto v) -> Handler {
         using T = decltype(v);
-        auto f = [](T a, uint32_t n) { return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(static_cast<Wrapping<T>>(a) << n); };
+        auto f = [](T a, uint32_t n) {
+            return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(static_cast<Wrapping<T>>(a) << n);
+        };
         return binary<T, T, uint32_t, decltype(f)>;
     });
 }
@@ -284,7 +294,9 @@ Handler select_bmsk(Opcode& op) {
     auto clamp = [](uint32_t from, uint32_t n) {
         return from >= 32 ? 0u : static_cast<uint32_t>(((uint64_t{1} << std::min(n, 32u)) - 1) << from);
     };
-    auto wraps = [](uint32_t from, uint32_t n) { return static_cast<uint32_t>(((uint64_t{1} << (n & 31)) - 1) << (from & 31)); };
+    auto wraps = [](uint32_t from, uint32_t n) {
+        return static_cast<uint32_t>(((uint64_t{1} << (n & 31)) - 1) << (from & 31));
+    };
     if (wrap) return binary<uint32_t, uint32_t, uint32_t, decltype(wraps)>;
     return binary<uint32_t, uint32_t, uint32_t, decltype(clamp)>;
 }
@@ -342,7 +354,9 @@ Handler select_dp4a(Opcode& op) {
     return [](Warp& w, const Instruction& in) {
         const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]);
         const uint32_t* c = w.at<uint32_t>(in.source[2]);
-        auto part = [](uint32_t x, int k, bool sign) { return sign ? static_cast<int8_t>(x >> 8 * k) : static_cast<int>(x >> 8 * k & 255); };
+        auto part = [](uint32_t x, int k, bool sign) {
+            return sign ? static_cast<int8_t>(x >> 8 * k) : static_cast<int>(x >> 8 * k & 255);
+        };
         uint32_t t[kLanes];
         for (int l = 0; l < kLanes; ++l) {
             t[l] = c[l];
@@ -355,11 +369,21 @@ Handler select_dp4a(Opcode& op) {
 
 }  // namespace
 
-Handler select_integer_add(Opcode& op) { return op.has("cc") ? select_carry_sum<false>(op) : select_add(op); }
-Handler select_integer_sub(Opcode& op) { return op.has("cc") ? select_carry_sum<true>(op) : select_sub(op); }
-Handler select_integer_mul(Opcode& op) { return select_mul(op); }
-Handler select_integer_mad(Opcode& op) { return op.has("cc") ? select_carry_product(op) : select_mad(op); }
-Handler select_integer_div(Opcode& op) { return select_div(op); }
+Handler select_integer_add(Opcode& op) {
+    return op.has("cc") ? select_carry_sum<false>(op) : select_add(op);
+}
+Handler select_integer_sub(Opcode& op) {
+    return op.has("cc") ? select_carry_sum<true>(op) : select_sub(op);
+}
+Handler select_integer_mul(Opcode& op) {
+    return select_mul(op);
+}
+Handler select_integer_mad(Opcode& op) {
+    return op.has("cc") ? select_carry_product(op) : select_mad(op);
+}
+Handler select_integer_div(Opcode& op) {
+    return select_div(op);
+}
 Handler select_integer_min(Opcode& op) {
     return integer_binary(op.in.type, [](auto a, auto b) { return std::min(a, b); });
 }
@@ -367,7 +391,9 @@ Handler select_integer_max(Opcode& op) {
     return integer_binary(op.in.type, [](auto a, auto b) { return std::max(a, b); });
 }
 Handler select_integer_neg(Opcode& op) {
-    return integer_unary(op.in.type, [](auto a) { return static_cast<decltype(a)>(0 - static_cast<Wrapping<decltype(a)>>(a)); });
+    return integer_unary(op.in.type, [](auto a) {
+        return static_cast<decltype(a)>(0 - static_cast<Wrapping<decltype(a)>>(a));
+    });
 }
 Handler select_integer_abs(Opcode& op) {
     return integer_unary(op.in.type, [](auto a) {
@@ -382,16 +408,34 @@ std::vector<OpcodeEntry> integer_opcodes() {
         {"madc", "dttt", select_carry_product},
         {"mul24", "dtt", select_mul24},
         {"rem", "dtt", select_rem},
-        {"and", "dtt", [](Opcode& op) { return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a & b); }); }},
-        {"or", "dtt", [](Opcode& op) { return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a | b); }); }},
-        {"xor", "dtt", [](Opcode& op) { return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a ^ b); }); }},
+        {"and", "dtt",
+         [](Opcode& op) {
+             return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a & b); });
+         }},
+        {"or", "dtt",
+         [](Opcode& op) {
+             return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a | b); });
+         }},
+        {"xor", "dtt",
+         [](Opcode& op) {
+             return logic(op, [](auto a, auto b) { return static_cast<decltype(a)>(a ^ b); });
+         }},
         {"not", "dt", select_not},
-        {"cnot", "dt", [](Opcode& op) { return integer_unary(op.in.type, [](auto a) { return static_cast<decltype(a)>(a == 0); }); }},
+        {"cnot", "dt",
+         [](Opcode& op) {
+             return integer_unary(op.in.type, [](auto a) { return static_cast<decltype(a)>(a == 0); });
+         }},
         {"shl", "dtu", select_shl},
         {"shr", "dtu", select_shr},
         {"shf", "dttu", select_shf},
-        {"popc", "Ut", [](Opcode& op) { return count_bits(op, [](auto a) { return static_cast<uint32_t>(std::popcount(a)); }); }},
-        {"clz", "Ut", [](Opcode& op) { return count_bits(op, [](auto a) { return static_cast<uint32_t>(std::countl_zero(a)); }); }},
+        {"popc", "Ut",
+         [](Opcode& op) {
+             return count_bits(op, [](auto a) { return static_cast<uint32_t>(std::popcount(a)); });
+         }},
+        {"clz", "Ut",
+         [](Opcode& op) {
+             return count_bits(op, [](auto a) { return static_cast<uint32_t>(std::countl_zero(a)); });
+         }},
         {"brev", "dt", select_brev},
         {"bfind", "Ut", select_bfind},
         {"bfe", "dtuu", select_bfe},
@@ -399,7 +443,12 @@ std::vector<OpcodeEntry> integer_opcodes() {
         {"bmsk", "dtt", select_bmsk},
         {"prmt", "dttt", select_prmt},
         {"lop3", "dtttu", select_lop3},
-        {"fns", "dttu", [](Opcode&) -> Handler { return ternary<uint32_t, uint32_t, uint32_t, int32_t, decltype([](uint32_t m, uint32_t b, int32_t n) { return find_nth_set(m, b, n); })>; }},
+        {"fns", "dttu",
+         [](Opcode&) -> Handler {
+             return ternary<uint32_t, uint32_t, uint32_t, int32_t,
+                            decltype(
+                                [](uint32_t m, uint32_t b, int32_t n) { return find_nth_set(m, b, n); })>;
+         }},
         {"sad", "dttt", select_sad},
         {"dp4a", "Utsu", select_dp4a},
     };

@@ -44,34 +44,47 @@ void multiply(Warp& w, const Instruction& in) {
     Fragment c{at + n[0] + n[1] + n[2], n[3], static_cast<Type>(in.code)};
     static double A[kRows][kMaxK], B[kMaxK][kColumns], sum[kRows][kColumns];
     int per = a.per_register(), k_size = b.count * 4 * per;
-    auto lane_of = [&](const Fragment& x, int r, int l) { return w.registers + x.registers[r] + l * x.bytes(); };
+    auto lane_of = [&](const Fragment& x, int r, int l) {
+        return w.registers + x.registers[r] + l * x.bytes();
+    };
     for (int l = 0; l < kLanes; ++l) {
         for (int r = 0; r < a.count; ++r)
             for (int e = 0; e < per; ++e)
-                A[l / 4 + 8 * (r % 2)][l % 4 * per + e + r / 2 * 4 * per] = element(lane_of(a, r, l), a.type, e);
+                A[l / 4 + 8 * (r % 2)][l % 4 * per + e + r / 2 * 4 * per] =
+                    element(lane_of(a, r, l), a.type, e);
         for (int r = 0; r < b.count; ++r)
-            for (int e = 0; e < per; ++e) B[l % 4 * per + e + r * 4 * per][l / 4] = element(lane_of(b, r, l), b.type, e);
+            for (int e = 0; e < per; ++e)
+                B[l % 4 * per + e + r * 4 * per][l / 4] = element(lane_of(b, r, l), b.type, e);
     }
-    for_accumulator(c, [&](int l, int r, int e, int row, int column) { sum[row][column] = element(lane_of(c, r, l), c.type, e); });
+    for_accumulator(c, [&](int l, int r, int e, int row, int column) {
+        sum[row][column] = element(lane_of(c, r, l), c.type, e);
+    });
     int rows = a.count == 1 ? 8 : kRows;
     for (int i = 0; i < rows; ++i)
         for (int k = 0; k < k_size; ++k)
             for (int j = 0; j < kColumns; ++j) sum[i][j] += A[i][k] * B[k][j];
-    for_accumulator(d, [&](int l, int r, int e, int row, int column) { set_element(lane_of(d, r, l), d.type, e, sum[row][column]); });
+    for_accumulator(d, [&](int l, int r, int e, int row, int column) {
+        set_element(lane_of(d, r, l), d.type, e, sum[row][column]);
+    });
 }
-void mma(Warp& w, const Instruction& in) { whole_warp(w, in, multiply); }
+void mma(Warp& w, const Instruction& in) {
+    whole_warp(w, in, multiply);
+}
 
 Handler select_mma(Opcode& op) {
     struct Shape {
         const char* name;
         Type type;
     };
-    static const Shape shapes[] = {{"m16n8k8", Type::F16}, {"m16n8k16", Type::F16}, {"m16n8k8", Type::BF16}, {"m16n8k16", Type::BF16},
-                                   {"m16n8k4", Type::TF32}, {"m16n8k8", Type::TF32}, {"m8n8k4", Type::F64},
-                                   {"m16n8k16", Type::S8}, {"m16n8k32", Type::S8}, {"m16n8k16", Type::U8}, {"m16n8k32", Type::U8}};
-    bool known = op.types.size() == 4 && op.types[1] == op.types[2] && op.has("row") && op.has("col") && !op.has("sp") && !op.in.saturate;
+    static const Shape shapes[] = {{"m16n8k8", Type::F16},   {"m16n8k16", Type::F16}, {"m16n8k8", Type::BF16},
+                                   {"m16n8k16", Type::BF16}, {"m16n8k4", Type::TF32}, {"m16n8k8", Type::TF32},
+                                   {"m8n8k4", Type::F64},    {"m16n8k16", Type::S8},  {"m16n8k32", Type::S8},
+                                   {"m16n8k16", Type::U8},   {"m16n8k32", Type::U8}};
+    bool known = op.types.size() == 4 && op.types[1] == op.types[2] && op.has("row") && op.has("col") &&
+                 !op.has("sp") && !op.in.saturate;
     if (!known) return nullptr;
-    known = std::any_of(std::begin(shapes), std::end(shapes), [&](auto& s) { return op.has(s.name) && s.type == op.types[1]; });
+    known = std::any_of(std::begin(shapes), std::end(shapes),
+                        [&](auto& s) { return op.has(s.name) && s.type == op.types[1]; });
     op.in.code = static_cast<uint8_t>(op.types[3]);
     op.in.control = true;
     return known ? mma : nullptr;

@@ -30,18 +30,21 @@ void load_registers(Warp& w, const Instruction& in, char* const* host) {
     for (size_t k = 0; k < in.list.size(); ++k) {
         char* to = w.registers + in.list[k];
         size_t at = k * static_cast<size_t>(n);
-        if (n == wide && n == 4) gather_words<uint32_t>(w, host, at, to);
-        else if (n == wide && n == 8) gather_words<uint64_t>(w, host, at, to);
-        else for_lanes(w.mask, [&](int l) {
-            if (n > 8) {
-                std::memcpy(to + l * wide, host[l] + at, static_cast<size_t>(n));
-                return;
-            }
-            uint64_t v = 0;
-            std::memcpy(&v, host[l] + at, static_cast<size_t>(n));
-            v = extended(v, n, is_signed(in.type));
-            std::memcpy(to + l * wide, &v, static_cast<size_t>(std::min(wide, 8)));
-        });
+        if (n == wide && n == 4)
+            gather_words<uint32_t>(w, host, at, to);
+        else if (n == wide && n == 8)
+            gather_words<uint64_t>(w, host, at, to);
+        else
+            for_lanes(w.mask, [&](int l) {
+                if (n > 8) {
+                    std::memcpy(to + l * wide, host[l] + at, static_cast<size_t>(n));
+                    return;
+                }
+                uint64_t v = 0;
+                std::memcpy(&v, host[l] + at, static_cast<size_t>(n));
+                v = extended(v, n, is_signed(in.type));
+                std::memcpy(to + l * wide, &v, static_cast<size_t>(std::min(wide, 8)));
+            });
     }
 }
 void store_registers(Warp& w, const Instruction& in, char* const* host) {
@@ -49,19 +52,26 @@ void store_registers(Warp& w, const Instruction& in, char* const* host) {
     for (size_t k = 0; k < in.list.size(); ++k) {
         const char* from = w.registers + in.list[k];
         size_t at = k * static_cast<size_t>(n);
-        if (n == wide && n == 4) scatter_words<uint32_t>(w, host, at, from);
-        else if (n == wide && n == 8) scatter_words<uint64_t>(w, host, at, from);
-        else for_lanes(w.mask, [&](int l) { std::memcpy(host[l] + at, from + l * wide, static_cast<size_t>(n)); });
+        if (n == wide && n == 4)
+            scatter_words<uint32_t>(w, host, at, from);
+        else if (n == wide && n == 8)
+            scatter_words<uint64_t>(w, host, at, from);
+        else
+            for_lanes(w.mask,
+                      [&](int l) { std::memcpy(host[l] + at, from + l * wide, static_cast<size_t>(n)); });
     }
 }
 
 /// A call's parameters lie in the frame, one copy for each lane.
 void call_parameter_hosts(Warp& w, const Instruction& in, char** host) {
     const Address& a = in.address[0];
-    for (int l = 0; l < kLanes; ++l) host[l] = w.registers + a.displacement + static_cast<int64_t>(l) * a.stride;
+    for (int l = 0; l < kLanes; ++l)
+        host[l] = w.registers + a.displacement + static_cast<int64_t>(l) * a.stride;
 }
 
-int access_bytes(const Instruction& in) { return size_of(in.type) * static_cast<int>(in.list.size()); }
+int access_bytes(const Instruction& in) {
+    return size_of(in.type) * static_cast<int>(in.list.size());
+}
 
 void ld(Warp& w, const Instruction& in) {
     Reach r;
@@ -115,7 +125,9 @@ Handler select_st(Opcode& op) {
     return op.in.space == Space::Parameter ? st_parameter : st;
 }
 
-Handler nothing(Opcode& op) { return op.has("tensormap") ? nullptr : Handler([](Warp&, const Instruction&) {}); }
+Handler nothing(Opcode& op) {
+    return op.has("tensormap") ? nullptr : Handler([](Warp&, const Instruction&) {});
+}
 
 }  // namespace
 
@@ -128,7 +140,8 @@ std::vector<OpcodeEntry> memory_opcodes() {
         {"prefetchu", "m", nothing},
         {"applypriority", "m.", nothing},
         {"discard", "m.", nothing},
-        {"createpolicy", "L?tt", [](Opcode& op) -> Handler {
+        {"createpolicy", "L?tt",
+         [](Opcode& op) -> Handler {
              if (!op.has("fractional")) return nullptr;
              op.operands = "L?.";
              return [](Warp& w, const Instruction& in) {

@@ -11,7 +11,8 @@ namespace {
 
 template <char Mode>
 void shuffle(Warp& w, const Instruction& in) {
-    const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]), *c = w.at<uint32_t>(in.source[2]);
+    const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]),
+                   *c = w.at<uint32_t>(in.source[2]);
     uint32_t t[kLanes];
     Mask valid = 0;
     for (int l = 0; l < kLanes; ++l) {
@@ -26,7 +27,11 @@ void shuffle(Warp& w, const Instruction& in) {
             inside = from <= bound;
         }
         if (Mode == 'i' && (w.mask >> l & 1) && !(w.mask >> from & 1))
-            report(w, in, l, {"wrong mask", "The thread takes its value from lane " + std::to_string(from) + ", which does not take part.", ""});
+            report(w, in, l,
+                   {"wrong mask",
+                    "The thread takes its value from lane " + std::to_string(from) +
+                        ", which does not take part.",
+                    ""});
         t[l] = a[inside ? from : l];
         valid |= static_cast<Mask>(inside) << l;
     }
@@ -68,12 +73,23 @@ void redux(Warp& w, const Instruction& in) {
     T v = a[std::countr_zero(w.mask)];
     for_lanes(w.mask & (w.mask - 1), [&](int l) {
         switch (in.code) {
-            case '+': v = static_cast<T>(static_cast<uint32_t>(v) + static_cast<uint32_t>(a[l])); break;
-            case '<': v = std::min(v, a[l]); break;
-            case '>': v = std::max(v, a[l]); break;
-            case '&': v &= a[l]; break;
-            case '|': v |= a[l]; break;
-            default: v ^= a[l];
+            case '+':
+                v = static_cast<T>(static_cast<uint32_t>(v) + static_cast<uint32_t>(a[l]));
+                break;
+            case '<':
+                v = std::min(v, a[l]);
+                break;
+            case '>':
+                v = std::max(v, a[l]);
+                break;
+            case '&':
+                v &= a[l];
+                break;
+            case '|':
+                v |= a[l];
+                break;
+            default:
+                v ^= a[l];
         }
     });
     put_everywhere(w, in.destination, static_cast<uint32_t>(v));
@@ -86,7 +102,9 @@ void elect(Warp& w, const Instruction& in) {
 }
 
 template <Handler F, int MaskOperand>
-void exchange(Warp& w, const Instruction& in) { together(w, in, in.source[MaskOperand], F); }
+void exchange(Warp& w, const Instruction& in) {
+    together(w, in, in.source[MaskOperand], F);
+}
 
 Handler control(Opcode& op, Handler handler) {
     op.in.control = true;
@@ -105,11 +123,17 @@ Handler select_vote(Opcode& op) {
 }
 Handler select_match(Opcode& op) {
     op.in.code = op.has("all");
-    return control(op, size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1> : exchange<match<uint32_t>, 1>);
+    return control(op,
+                   size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1> : exchange<match<uint32_t>, 1>);
 }
 Handler select_redux(Opcode& op) {
     if (is_float(op.in.type)) return nullptr;
-    op.in.code = op.has("add") ? '+' : op.has("min") ? '<' : op.has("max") ? '>' : op.has("and") ? '&' : op.has("or") ? '|' : '^';
+    op.in.code = op.has("add")   ? '+'
+                 : op.has("min") ? '<'
+                 : op.has("max") ? '>'
+                 : op.has("and") ? '&'
+                 : op.has("or")  ? '|'
+                                 : '^';
     return control(op, is_signed(op.in.type) ? exchange<redux<int32_t>, 1> : exchange<redux<uint32_t>, 1>);
 }
 
@@ -122,7 +146,10 @@ std::vector<OpcodeEntry> warp_opcodes() {
         {"match", "Utu", select_match},
         {"redux", "dtu", select_redux},
         {"elect", "Uu", [](Opcode& op) { return control(op, exchange<elect, 0>); }},
-        {"activemask", "d", [](Opcode&) -> Handler { return [](Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); }; }},
+        {"activemask", "d",
+         [](Opcode&) -> Handler {
+             return [](Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); };
+         }},
     };
 }
 

@@ -1,5 +1,6 @@
-// wmma: tensor-core instructions whose fragments have no documented layout, so this file chooses one. Element i of a
-// matrix, counted by rows, belongs to lane i / n and is its element i % n, of the n that each lane holds.
+// wmma: tensor-core instructions whose fragments have no documented layout, so this file chooses one. Element
+// i of a matrix, counted by rows, belongs to lane i / n and is its element i % n, of the n that each lane
+// holds.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -21,8 +22,12 @@ bool shape_of(const Opcode& op, Shape& s) {
                        [&](auto& p) { return std::sscanf(p.c_str(), "m%dn%dk%d", &s.m, &s.n, &s.k) == 3; });
 }
 /// The two matrix sides are kept in spare fields of the instruction.
-int rows(const Instruction& in) { return in.table[0]; }
-int columns(const Instruction& in) { return in.table[1]; }
+int rows(const Instruction& in) {
+    return in.table[0];
+}
+int columns(const Instruction& in) {
+    return in.table[1];
+}
 
 char* slot(Warp& w, const int* registers, Type t, int lane, int e) {
     int per = element_bits(t) == 64 ? 1 : 32 / element_bits(t), bytes = element_bits(t) == 64 ? 8 : 4;
@@ -40,7 +45,9 @@ void move_fragment(Warp& w, const Instruction& in) {
         for (int l = 0; l < kLanes; ++l) {
             int i = l * each + e, row = i / columns(in), column = i % columns(in);
             int64_t stride = in.source[0] >= 0 ? w.at<int32_t>(in.source[0])[l] : length;
-            r.address[l] = base.address[l] + static_cast<uint64_t>((in.code ? column * stride + row : row * stride + column) * bytes);
+            r.address[l] =
+                base.address[l] +
+                static_cast<uint64_t>((in.code ? column * stride + row : row * stride + column) * bytes);
         }
         resolve(w, in, in.address[0].space, bytes, r);
         observe(w, in, r, bytes, !Store, Store);
@@ -55,31 +62,39 @@ void move_fragment(Warp& w, const Instruction& in) {
 // in.table: m, n, k; in.code: type of C.
 void multiply(Warp& w, const Instruction& in) {
     int m = in.table[0], n = in.table[1], k = in.table[2];
-    const int *d = in.list.data(), *a = d + in.list_sizes[0], *b = a + in.list_sizes[1], *c = b + in.list_sizes[2];
+    const int *d = in.list.data(), *a = d + in.list_sizes[0], *b = a + in.list_sizes[1],
+              *c = b + in.list_sizes[2];
     auto get = [&](const int* registers, Type t, int i, int total) {
         int each = total / kLanes;
         return element(slot(w, registers, t, i / each, i % each), t, 0);
     };
     std::vector<double> sum(static_cast<size_t>(m * n));
-    for (int i = 0; i < m * n; ++i) sum[static_cast<size_t>(i)] = get(c, static_cast<Type>(in.code), i, m * n);
+    for (int i = 0; i < m * n; ++i)
+        sum[static_cast<size_t>(i)] = get(c, static_cast<Type>(in.code), i, m * n);
     for (int row = 0; row < m; ++row)
         for (int x = 0; x < k; ++x) {
             double left = get(a, in.type2, row * k + x, m * k);
-            for (int column = 0; column < n; ++column) sum[static_cast<size_t>(row * n + column)] += left * get(b, in.type2, x * n + column, k * n);
+            for (int column = 0; column < n; ++column)
+                sum[static_cast<size_t>(row * n + column)] += left * get(b, in.type2, x * n + column, k * n);
         }
     int each = m * n / kLanes;
-    for (int i = 0; i < m * n; ++i) set_element(slot(w, d, in.type, i / each, i % each), in.type, 0, sum[static_cast<size_t>(i)]);
+    for (int i = 0; i < m * n; ++i)
+        set_element(slot(w, d, in.type, i / each, i % each), in.type, 0, sum[static_cast<size_t>(i)]);
 }
 
 template <Handler F>
-void of_warp(Warp& w, const Instruction& in) { whole_warp(w, in, F); }
+void of_warp(Warp& w, const Instruction& in) {
+    whole_warp(w, in, F);
+}
 
 Handler select_wmma(Opcode& op) {
     Shape s;
     Instruction& in = op.in;
     if (!shape_of(op, s) || op.parts.size() < 4 || op.types.empty() || op.in.saturate) return nullptr;
     for (Type t : op.types)
-        if (t != Type::F16 && t != Type::BF16 && t != Type::F32 && t != Type::F64 && t != Type::S32 && t != Type::S8 && t != Type::U8) return nullptr;
+        if (t != Type::F16 && t != Type::BF16 && t != Type::F32 && t != Type::F64 && t != Type::S32 &&
+            t != Type::S8 && t != Type::U8)
+            return nullptr;
     in.control = true;
     if (op.parts[1] == "mma") {
         // wmma.mma...f32.f32 has half-precision factors that are not spelled.
@@ -93,7 +108,9 @@ Handler select_wmma(Opcode& op) {
         return of_warp<multiply>;
     }
     const std::string& part = op.parts[2];
-    in.table = part == "a" ? std::vector<int>{s.m, s.k} : part == "b" ? std::vector<int>{s.k, s.n} : std::vector<int>{s.m, s.n};
+    in.table = part == "a"   ? std::vector<int>{s.m, s.k}
+               : part == "b" ? std::vector<int>{s.k, s.n}
+                             : std::vector<int>{s.m, s.n};
     in.code = op.has("col");
     op.operands = op.parts[1] == "load" ? "*m?u" : "m*?u";
     return op.parts[1] == "load" ? of_warp<move_fragment<false>> : of_warp<move_fragment<true>>;
@@ -101,6 +118,8 @@ Handler select_wmma(Opcode& op) {
 
 }  // namespace
 
-std::vector<OpcodeEntry> wmma_opcodes() { return {{"wmma", "", select_wmma}}; }
+std::vector<OpcodeEntry> wmma_opcodes() {
+    return {{"wmma", "", select_wmma}};
+}
 
 }  // namespace ladder

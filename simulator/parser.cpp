@@ -19,26 +19,46 @@ using std::string_view;
 constexpr size_t kMaxFrame = 64u << 20, kMaxVariable = 1u << 30;
 
 const std::map<string_view, Type> kTypes = {
-    {"b8", Type::B8},         {"b16", Type::B16},     {"b32", Type::B32},   {"b64", Type::B64}, {"b128", Type::B128},
-    {"u8", Type::U8},         {"u16", Type::U16},     {"u32", Type::U32},   {"u64", Type::U64}, {"s8", Type::S8},
-    {"s16", Type::S16},       {"s32", Type::S32},     {"s64", Type::S64},   {"f16", Type::F16}, {"bf16", Type::BF16},
-    {"f16x2", Type::F16x2},   {"bf16x2", Type::BF16x2}, {"tf32", Type::TF32}, {"f32", Type::F32}, {"f64", Type::F64},
-    {"u16x2", Type::B32},     {"s16x2", Type::B32},   {"pred", Type::Predicate}};
+    {"b8", Type::B8},         {"b16", Type::B16},   {"b32", Type::B32},       {"b64", Type::B64},
+    {"b128", Type::B128},     {"u8", Type::U8},     {"u16", Type::U16},       {"u32", Type::U32},
+    {"u64", Type::U64},       {"s8", Type::S8},     {"s16", Type::S16},       {"s32", Type::S32},
+    {"s64", Type::S64},       {"f16", Type::F16},   {"bf16", Type::BF16},     {"f16x2", Type::F16x2},
+    {"bf16x2", Type::BF16x2}, {"tf32", Type::TF32}, {"f32", Type::F32},       {"f64", Type::F64},
+    {"u16x2", Type::B32},     {"s16x2", Type::B32}, {"pred", Type::Predicate}};
 const std::map<string_view, Space> kSpaces = {
-    {"global", Space::Global},      {"shared", Space::Shared},  {"shared::cta", Space::Shared},
-    {"shared::cluster", Space::SharedCluster}, {"local", Space::Local}, {"const", Space::Constant},
-    {"param", Space::Parameter},    {"param::entry", Space::Parameter}, {"param::func", Space::Parameter}};
+    {"global", Space::Global},        {"shared", Space::Shared},
+    {"shared::cta", Space::Shared},   {"shared::cluster", Space::SharedCluster},
+    {"local", Space::Local},          {"const", Space::Constant},
+    {"param", Space::Parameter},      {"param::entry", Space::Parameter},
+    {"param::func", Space::Parameter}};
 
-const std::map<string_view, int> kSpecials = {
-    {"%laneid", Laneid}, {"%warpid", Warpid}, {"%nwarpid", Nwarpid}, {"%smid", Smid}, {"%nsmid", Nsmid},
-    {"%gridid", Gridid}, {"%lanemask_eq", LanemaskEq}, {"%lanemask_lt", LanemaskLt}, {"%lanemask_le", LanemaskLe},
-    {"%lanemask_gt", LanemaskGt}, {"%lanemask_ge", LanemaskGe}, {"%dynamic_smem_size", DynamicSharedSize},
-    {"%total_smem_size", TotalSharedSize}, {"%aggr_smem_size", TotalSharedSize}, {"%envreg1", Envreg1},
-    {"%envreg2", Envreg2}, {"%cluster_ctarank", ClusterCtarank}, {"%cluster_nctarank", ClusterNctarank},
-    {"%is_explicit_cluster", IsCluster}};
-const std::map<string_view, int> kSpecialVectors = {
-    {"%tid", TidX}, {"%ntid", NtidX}, {"%ctaid", CtaidX}, {"%nctaid", NctaidX}, {"%clusterid", ClusteridX},
-    {"%nclusterid", NclusteridX}, {"%cluster_ctaid", ClusterCtaidX}, {"%cluster_nctaid", ClusterNctaidX}};
+const std::map<string_view, int> kSpecials = {{"%laneid", Laneid},
+                                              {"%warpid", Warpid},
+                                              {"%nwarpid", Nwarpid},
+                                              {"%smid", Smid},
+                                              {"%nsmid", Nsmid},
+                                              {"%gridid", Gridid},
+                                              {"%lanemask_eq", LanemaskEq},
+                                              {"%lanemask_lt", LanemaskLt},
+                                              {"%lanemask_le", LanemaskLe},
+                                              {"%lanemask_gt", LanemaskGt},
+                                              {"%lanemask_ge", LanemaskGe},
+                                              {"%dynamic_smem_size", DynamicSharedSize},
+                                              {"%total_smem_size", TotalSharedSize},
+                                              {"%aggr_smem_size", TotalSharedSize},
+                                              {"%envreg1", Envreg1},
+                                              {"%envreg2", Envreg2},
+                                              {"%cluster_ctarank", ClusterCtarank},
+                                              {"%cluster_nctarank", ClusterNctarank},
+                                              {"%is_explicit_cluster", IsCluster}};
+const std::map<string_view, int> kSpecialVectors = {{"%tid", TidX},
+                                                    {"%ntid", NtidX},
+                                                    {"%ctaid", CtaidX},
+                                                    {"%nctaid", NctaidX},
+                                                    {"%clusterid", ClusteridX},
+                                                    {"%nclusterid", NclusteridX},
+                                                    {"%cluster_ctaid", ClusterCtaidX},
+                                                    {"%cluster_nctaid", ClusterNctaidX}};
 
 int find_special(string_view name) {
     if (auto it = kSpecials.find(name); it != kSpecials.end()) return it->second;
@@ -48,15 +68,22 @@ int find_special(string_view name) {
     char axis = name[dot + 1];
     return axis < 'x' || axis > 'z' ? -1 : it->second + (axis - 'x');
 }
-bool reads_clock(string_view name) { return name.rfind("%clock", 0) == 0 || name.rfind("%globaltimer", 0) == 0; }
+bool reads_clock(string_view name) {
+    return name.rfind("%clock", 0) == 0 || name.rfind("%globaltimer", 0) == 0;
+}
 
 Type widened(Type t) {
     switch (t) {
-        case Type::U16: return Type::U32;
-        case Type::S16: return Type::S32;
-        case Type::U32: return Type::U64;
-        case Type::S32: return Type::S64;
-        default: return Type::None;
+        case Type::U16:
+            return Type::U32;
+        case Type::S16:
+            return Type::S32;
+        case Type::U32:
+            return Type::U64;
+        case Type::S32:
+            return Type::S64;
+        default:
+            return Type::None;
     }
 }
 
@@ -67,8 +94,9 @@ std::deque<Instruction*>& instruction_table() {
 
 /// Headers of the toolkit: a line in them says less than the line that called into them.
 bool toolkit_header(const string& path) {
-    for (const char* part : {"/targets/x86_64-linux/include/", "/include/cccl/", "/include/crt/", "/include/cooperative_groups",
-                             "/include/cuda_", "/include/cub/", "/targets/sbsa-linux/include/"})
+    for (const char* part :
+         {"/targets/x86_64-linux/include/", "/include/cccl/", "/include/crt/", "/include/cooperative_groups",
+          "/include/cuda_", "/include/cub/", "/targets/sbsa-linux/include/"})
         if (path.find(part) != string::npos) return true;
     return false;
 }
@@ -105,13 +133,15 @@ struct Place {
 };
 
 class Parser {
-   public:
+ public:
     Parser(const string& text, Module& module) : tokens_(tokenize(text)), module_(module) {}
     void parse_module();
 
-   private:
+ private:
     // Tokens.
-    string_view peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)].text; }
+    string_view peek(size_t ahead = 0) const {
+        return tokens_[std::min(at_ + ahead, tokens_.size() - 1)].text;
+    }
     bool at_end() const { return at_ + 1 >= tokens_.size(); }
     [[noreturn]] void fail(const string& why) const {
         throw ParseError(tokens_[at_ ? at_ - 1 : 0].line, why);
@@ -193,7 +223,8 @@ void Parser::expect(string_view s) {
     if (!accept(s)) fail("expected '" + string(s) + "' before '" + string(peek()) + "'");
 }
 void Parser::skip_past(string_view s) {
-    while (next() != s) {}
+    while (next() != s) {
+    }
 }
 
 int64_t Parser::integer(string_view s) const {
@@ -215,7 +246,8 @@ int64_t Parser::count(int64_t limit) {
 
 int Parser::allot(size_t bytes_per_lane) {
     size_t offset = (function_->image.size() + 63) & ~size_t{63};
-    if (bytes_per_lane > kMaxFrame / kLanes || offset + bytes_per_lane * kLanes > kMaxFrame) fail("too many registers");
+    if (bytes_per_lane > kMaxFrame / kLanes || offset + bytes_per_lane * kLanes > kMaxFrame)
+        fail("too many registers");
     function_->image.resize(offset + bytes_per_lane * kLanes);
     return static_cast<int>(offset);
 }
@@ -230,7 +262,8 @@ int Parser::splat(uint64_t bits, int bytes) {
     if (!fresh) return it->second;
     int offset = bytes == 0 ? allot_predicate() : allot(bytes);
     if (bytes == 0) std::memcpy(&function_->image[offset], &bits, 4);
-    for (int l = 0; bytes && l < kLanes; ++l) std::memcpy(&function_->image[offset + l * bytes], &bits, std::min(bytes, 8));
+    for (int l = 0; bytes && l < kLanes; ++l)
+        std::memcpy(&function_->image[offset + l * bytes], &bits, std::min(bytes, 8));
     return it->second = offset;
 }
 int Parser::literal(string_view s, Type type) {
@@ -344,7 +377,8 @@ void Parser::declare_variable(Space space, bool external) {
         Symbol s{space, 0, static_cast<int>(d.size)};
         auto place = [&](int& top) {
             int64_t begin = (int64_t{top} + d.align - 1) / d.align * d.align;
-            if (begin + static_cast<int64_t>(d.size) > static_cast<int64_t>(kMaxVariable)) fail(d.name + " is too large");
+            if (begin + static_cast<int64_t>(d.size) > static_cast<int64_t>(kMaxVariable))
+                fail(d.name + " is too large");
             s.address = begin;
             top = static_cast<int>(begin + d.size);
         };
@@ -366,7 +400,8 @@ void Parser::declare_variable(Space space, bool external) {
             fail("a variable cannot lie in this space");
         }
         if (accept("=")) {
-            if (space != Space::Global && space != Space::Constant) fail("this space takes no initial values");
+            if (space != Space::Global && space != Space::Constant)
+                fail("this space takes no initial values");
             initialise(reinterpret_cast<char*>(s.address), d.size, d.element);
         }
         if (function_ && space != Space::Global && space != Space::Constant)
@@ -428,7 +463,8 @@ void Parser::add_parameters(const std::vector<Declaration>& from, std::vector<Pa
         } else {
             offset = allot(d.size);
         }
-        scopes_[0].symbols[d.name] = {function_->entry ? Space::Parameter : Space::CallParameter, offset, size};
+        scopes_[0].symbols[d.name] = {function_->entry ? Space::Parameter : Space::CallParameter, offset,
+                                      size};
         to.push_back({offset, size});
     }
 }
@@ -455,7 +491,8 @@ void Parser::function_directives() {
         } else if (s == ".pragma") {
             skip_past(";");
         } else {
-            while (!peek().empty() && (std::isdigit(static_cast<unsigned char>(peek()[0])) || peek() == ",")) ++at_;
+            while (!peek().empty() && (std::isdigit(static_cast<unsigned char>(peek()[0])) || peek() == ","))
+                ++at_;
         }
     }
 }
@@ -604,7 +641,8 @@ void Parser::read_opcode(Opcode& op) const {
         if (std::exchange(first, false)) continue;
         if (auto t = kTypes.find(part); t != kTypes.end()) op.types.push_back(t->second);
         if (auto s = kSpaces.find(part); s != kSpaces.end()) op.spaces.push_back(s->second);
-        if (part == "volatile" || part == "relaxed" || part == "acquire" || part == "release" || part == "acq_rel")
+        if (part == "volatile" || part == "relaxed" || part == "acquire" || part == "release" ||
+            part == "acq_rel")
             in.strong = true;
         if (part == "acquire" || part == "acq_rel") in.acquire = true;
         if (part == "release" || part == "acq_rel") in.release = true;
@@ -663,7 +701,9 @@ int Parser::count_operands() const {
     return n;
 }
 
-void Parser::emit(Instruction in) { function_->code.push_back(std::move(in)); }
+void Parser::emit(Instruction in) {
+    function_->code.push_back(std::move(in));
+}
 
 /// Any source operand: a register, a special register, a literal, or a symbol's address.
 int Parser::source(string_view name, Type type, int* bytes) {
@@ -736,7 +776,11 @@ void Parser::parse_vector(Instruction& in) {
         bool number = !r && std::isdigit(static_cast<unsigned char>(name[0]));
         if (!r && !number && name != "_") fail("'" + name + "' is not a register");
         int bytes = r ? r->bytes : in.register_bytes ? in.register_bytes : 4;
-        in.list.push_back(r ? r->offset : number ? literal(name, bytes == 2 ? Type::B16 : bytes == 8 ? Type::B64 : Type::B32) : allot(8));
+        in.list.push_back(r        ? r->offset
+                          : number ? literal(name, bytes == 2   ? Type::B16
+                                                   : bytes == 8 ? Type::B64
+                                                                : Type::B32)
+                                   : allot(8));
         in.register_bytes = static_cast<uint8_t>(bytes);
         ++n;
     } while (vector && accept(","));
@@ -790,19 +834,45 @@ void Parser::parse_operands(Opcode& op) {
         if (optional && peek() == ";") break;
         if (!std::exchange(first, false)) expect(",");
         switch (*letter) {
-            case 'd': destination(in.type); break;
-            case 'D': destination(widened(in.type)); break;
-            case 'U': destination(Type::U32); break;
-            case 'L': destination(Type::U64); break;
-            case 'P': in.destination = predicate(in, true); break;
-            case 't': add(strict(in.type, false)); break;
-            case 's': add(strict(in.type2, false)); break;
-            case 'w': add(strict(widened(in.type), false)); break;
-            case 'u': add(strict(Type::U32, false)); break;
-            case 'l': add(strict(Type::U64, false)); break;
-            case 'p': add(predicate(in, false)); break;
-            case 'v': loose(in, in.type, true); break;
-            case 'x': loose(in, in.type, false); break;
+            case 'd':
+                destination(in.type);
+                break;
+            case 'D':
+                destination(widened(in.type));
+                break;
+            case 'U':
+                destination(Type::U32);
+                break;
+            case 'L':
+                destination(Type::U64);
+                break;
+            case 'P':
+                in.destination = predicate(in, true);
+                break;
+            case 't':
+                add(strict(in.type, false));
+                break;
+            case 's':
+                add(strict(in.type2, false));
+                break;
+            case 'w':
+                add(strict(widened(in.type), false));
+                break;
+            case 'u':
+                add(strict(Type::U32, false));
+                break;
+            case 'l':
+                add(strict(Type::U64, false));
+                break;
+            case 'p':
+                add(predicate(in, false));
+                break;
+            case 'v':
+                loose(in, in.type, true);
+                break;
+            case 'x':
+                loose(in, in.type, false);
+                break;
             case 'y': {
                 int bytes = 0;
                 add(source(next(), in.type2, &bytes));
@@ -810,18 +880,28 @@ void Parser::parse_operands(Opcode& op) {
                 in.source_bytes = static_cast<uint8_t>(bytes);
                 break;
             }
-            case '.': next(); break;
-            case 'm': parse_address(in, addresses++); break;
-            case '*': parse_vector(in); break;
-            default: fail("bad operand table");
+            case '.':
+                next();
+                break;
+            case 'm':
+                parse_address(in, addresses++);
+                break;
+            case '*':
+                parse_vector(in);
+                break;
+            default:
+                fail("bad operand table");
         }
-        if (std::strchr("dDULP", *letter) && *letter && accept("|")) in.destination2 = strict(Type::Predicate, true);
+        if (std::strchr("dDULP", *letter) && *letter && accept("|"))
+            in.destination2 = strict(Type::Predicate, true);
     }
     bool atomic = op.parts[0] == "atom" || op.parts[0] == "red";
     if (atomic && in.register_bytes != size_of(in.type)) fail("a register has the wrong width");
     const Address& a = in.address[0];
-    int64_t offset = a.displacement - a.variable, bytes = size_of(in.type) * static_cast<int64_t>(in.list.size());
-    if (a.stride && (offset < 0 || offset + bytes > a.stride)) fail("the access lies outside of the parameter");
+    int64_t offset = a.displacement - a.variable,
+            bytes = size_of(in.type) * static_cast<int64_t>(in.list.size());
+    if (a.stride && (offset < 0 || offset + bytes > a.stride))
+        fail("the access lies outside of the parameter");
 }
 
 void Parser::parse_call(Instruction& in) {
@@ -834,14 +914,17 @@ void Parser::parse_call(Instruction& in) {
         }
         return list;
     };
-    // Each slot's size goes to list_sizes, arguments first: a call through a pointer compares them when it runs.
-    auto slots = [&](const std::vector<string>& list, const std::vector<Parameter>* want, std::vector<int>& to) {
+    // Each slot's size goes to list_sizes, arguments first: a call through a pointer compares them when it
+    // runs.
+    auto slots = [&](const std::vector<string>& list, const std::vector<Parameter>* want,
+                     std::vector<int>& to) {
         if (want && list.size() != want->size()) fail("the call's arguments do not fit the function");
         for (size_t k = 0; k < list.size(); ++k) {
             Symbol* s = find_symbol(list[k]);
             Register* r = find_register(list[k]);
             int size = s && s->space == Space::CallParameter ? s->size : r ? r->bytes : -1;
-            if (size < 0 || (want && size != (*want)[k].size)) fail("the argument '" + list[k] + "' does not fit the function");
+            if (size < 0 || (want && size != (*want)[k].size))
+                fail("the argument '" + list[k] + "' does not fit the function");
             in.list_sizes.push_back(size);
             to.push_back(r ? r->offset : static_cast<int>(s->address));
         }
@@ -859,7 +942,8 @@ void Parser::parse_call(Instruction& in) {
     expect(";");
     auto callee = module_.functions.find(name);
     Register* pointer = find_register(name);
-    if (callee == module_.functions.end() && (!pointer || pointer->bytes != 8)) fail("call of an unknown function " + name);
+    if (callee == module_.functions.end() && (!pointer || pointer->bytes != 8))
+        fail("call of an unknown function " + name);
     if (pointer)
         in.source[0] = pointer->offset;
     else
@@ -909,11 +993,12 @@ void Parser::parse_module() {
     resolve_locations();
 }
 
-/// Code inlined from a header of the toolkit belongs to the line that called it. The names of the files come last
-/// in a PTX text, so this waits until its end.
+/// Code inlined from a header of the toolkit belongs to the line that called it. The names of the files come
+/// last in a PTX text, so this waits until its end.
 void Parser::resolve_locations() {
     for (auto& [place, outer] : locations_)
-        for (int depth = 0; depth < 64 && std::get<0>(outer) >= 0 && toolkit_header(module_.files[place.file]); ++depth) {
+        for (int depth = 0;
+             depth < 64 && std::get<0>(outer) >= 0 && toolkit_header(module_.files[place.file]); ++depth) {
             place = {std::get<0>(outer), std::get<1>(outer)};
             auto next_outer = inlined_.find(outer);
             outer = next_outer == inlined_.end() ? std::tuple(-1, 0, 0) : next_outer->second;
@@ -932,10 +1017,16 @@ int size_of(Type type) {
     static const int bytes[] = {1, 2, 4, 8, 16, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 4, 4, 4, 8, 0, 0};
     return bytes[static_cast<int>(type)];
 }
-bool is_float(Type type) { return type >= Type::F16 && type <= Type::F64; }
-bool is_signed(Type type) { return type >= Type::S8 && type <= Type::S64; }
+bool is_float(Type type) {
+    return type >= Type::F16 && type <= Type::F64;
+}
+bool is_signed(Type type) {
+    return type >= Type::S8 && type <= Type::S64;
+}
 
-void parse_ptx(const string& text, Module& module) { Parser(text, module).parse_module(); }
+void parse_ptx(const string& text, Module& module) {
+    Parser(text, module).parse_module();
+}
 
 const Instruction* instruction_by_id(uint32_t id) {
     return id < instruction_table().size() ? instruction_table()[id] : nullptr;
@@ -946,13 +1037,16 @@ string source_place(const Instruction& in) {
     return (file == in.function->module->files.end() ? "?" : file->second) + ":" + std::to_string(in.line);
 }
 
-bool Opcode::has(const char* part) const { return std::find(parts.begin() + 1, parts.end(), part) != parts.end(); }
+bool Opcode::has(const char* part) const {
+    return std::find(parts.begin() + 1, parts.end(), part) != parts.end();
+}
 
 Handler select_handler(Opcode& op) {
     static const std::map<string, OpcodeEntry> table = [] {
         std::map<string, OpcodeEntry> all;
-        for (auto group : {integer_opcodes, float_opcodes, convert_opcodes, control_opcodes, memory_opcodes,
-                           atomic_opcodes, warp_opcodes, barrier_opcodes, async_opcodes, matrix_opcodes, wmma_opcodes})
+        for (auto group :
+             {integer_opcodes, float_opcodes, convert_opcodes, control_opcodes, memory_opcodes,
+              atomic_opcodes, warp_opcodes, barrier_opcodes, async_opcodes, matrix_opcodes, wmma_opcodes})
             for (const OpcodeEntry& e : group()) all[e.name] = e;
         return all;
     }();

@@ -1,5 +1,5 @@
-// The decoded form of a PTX module. A function is a flat array of instructions whose operands are byte offsets
-// into a warp's register frame, where every register has room for 32 lanes.
+// The decoded form of a PTX module. A function is a flat array of instructions whose operands are byte
+// offsets into a warp's register frame, where every register has room for 32 lanes.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,10 +13,31 @@ namespace ladder {
 constexpr int kLanes = 32;
 using Mask = uint32_t;
 
-enum class Space : uint8_t { Generic, Global, Shared, SharedCluster, Local, Constant, Parameter, CallParameter };
+enum class Space : uint8_t {
+    Generic,
+    Global,
+    Shared,
+    SharedCluster,
+    Local,
+    Constant,
+    Parameter,
+    CallParameter
+};
 
 enum class Type : uint8_t {
-    B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,  // clang-format off
+    B8,
+    B16,
+    B32,
+    B64,
+    B128,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,  // clang-format off
     F16, BF16, F16x2, BF16x2, TF32, F32, F64, Predicate, None  // clang-format on
 };
 /// Bytes of one value of a type; a predicate has none of its own (32 lanes share a mask).
@@ -31,9 +52,9 @@ struct Function;
 using Handler = void (*)(Warp&, const Instruction&);
 
 struct Address {
-    int base = -1;       ///< frame offset of the base register, or -1
-    uint8_t bytes = 0;   ///< width of the base register
-    int stride = 0;      ///< call parameters: bytes of the variable at `variable`, of which each lane has a copy
+    int base = -1;      ///< frame offset of the base register, or -1
+    uint8_t bytes = 0;  ///< width of the base register
+    int stride = 0;  ///< call parameters: bytes of the variable at `variable`, of which each lane has a copy
     int64_t displacement = 0, variable = 0;
     Space space = Space::Generic;
 };
@@ -42,13 +63,13 @@ struct Instruction {
     Handler handler = nullptr;
     int guard = -1;  ///< frame offset of the guarding predicate, or -1
     bool guard_negated = false;
-    bool control = false;         ///< changes the program counter by itself
+    bool control = false;            ///< changes the program counter by itself
     bool predicate_negated = false;  ///< of a source predicate
-    bool strong = false;          ///< volatile, relaxed, acquire or release access
+    bool strong = false;             ///< volatile, relaxed, acquire or release access
     bool acquire = false, release = false;
     bool saturate = false;
-    uint8_t code = 0;             ///< the handler's own variant
-    uint8_t rounding = 0;         ///< 0 to nearest, or 'z', 'm', 'p' of .rz, .rm, .rp
+    uint8_t code = 0;                              ///< the handler's own variant
+    uint8_t rounding = 0;                          ///< 0 to nearest, or 'z', 'm', 'p' of .rz, .rm, .rp
     uint8_t register_bytes = 0, source_bytes = 0;  ///< where registers may be wider than the type
     Type type = Type::None, type2 = Type::None;
     Space space = Space::Generic;
@@ -58,14 +79,14 @@ struct Instruction {
     std::vector<int> list;        ///< vector operands, one after the other
     std::vector<int> list_sizes;  ///< registers of each, where they have no types
     int target = -1, reconvergence = -1;
-    std::vector<int> table;       ///< brx.idx
+    std::vector<int> table;  ///< brx.idx
     const Function* callee = nullptr;
     std::vector<int> arguments, results;
-    Handler inner = nullptr;      ///< the handler that a wrapper (rounding, flush to zero) calls
-    uint32_t id = 0;              ///< of all instructions of the process, for access records
+    Handler inner = nullptr;  ///< the handler that a wrapper (rounding, flush to zero) calls
+    uint32_t id = 0;          ///< of all instructions of the process, for access records
     const Function* function = nullptr;
     int line = 0, file = 0;
-    std::string text;             ///< opcode as written
+    std::string text;  ///< opcode as written
 };
 
 struct Parameter {
@@ -107,7 +128,18 @@ struct Module {
 };
 
 enum Special : int {
-    TidX, TidY, TidZ, NtidX, NtidY, NtidZ, CtaidX, CtaidY, CtaidZ, NctaidX, NctaidY, NctaidZ,  // clang-format off
+    TidX,
+    TidY,
+    TidZ,
+    NtidX,
+    NtidY,
+    NtidZ,
+    CtaidX,
+    CtaidY,
+    CtaidZ,
+    NctaidX,
+    NctaidY,
+    NctaidZ,  // clang-format off
     ClusteridX, ClusteridY, ClusteridZ, NclusteridX, NclusteridY, NclusteridZ, ClusterCtaidX, ClusterCtaidY,
     ClusterCtaidZ, ClusterNctaidX, ClusterNctaidY, ClusterNctaidZ, ClusterCtarank, ClusterNctarank, IsCluster,
     Laneid, Warpid, Nwarpid, Smid, Nsmid, Gridid, LanemaskEq, LanemaskLt, LanemaskLe, LanemaskGt, LanemaskGe,

@@ -8,7 +8,9 @@
 namespace ladder {
 namespace {
 
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.' || c == '%'; }
+bool in_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.' || c == '%';
+}
 
 size_t end_of_word(std::string_view s, size_t i) {
     while (i < s.size()) {

@@ -13,7 +13,9 @@ uint32_t now = 1;
 
 enum Strength : uint8_t { kWeak, kVolatile, kAtomic, kCompareAndSwap };
 
-void raise(uint32_t& a, uint32_t b) { a = std::max(a, b); }
+void raise(uint32_t& a, uint32_t b) {
+    a = std::max(a, b);
+}
 
 void merge(GridClock& into, const GridClock& from) {
     if (into.size() < from.size()) into.resize(from.size());
@@ -30,7 +32,9 @@ void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const G
     into = std::move(both);
 }
 
-uint32_t first_of(const Block& b) { return b.index * static_cast<uint32_t>(b.launch->warps_per_block); }
+uint32_t first_of(const Block& b) {
+    return b.index * static_cast<uint32_t>(b.launch->warps_per_block);
+}
 
 void new_epoch(Warp& w) {
     w.clock.time = next_time();
@@ -45,7 +49,9 @@ uint32_t known_by_lane(const WarpClock& c, int lane, int other) {
 bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
     const Block& b = *w.block;
     uint32_t base = a.owner ? a.owner->start_time : b.launch->start_time;
-    if (x.time < base) return a.owner || x.time < b.launch->ordered_before || operations_ordered(x.time, b.launch->operation);
+    if (x.time < base)
+        return a.owner || x.time < b.launch->ordered_before ||
+               operations_ordered(x.time, b.launch->operation);
     int warp = x.thread / kLanes, lane = x.thread % kLanes;
     if (x.block == b.index) {
         if (warp != w.id) return x.time < w.clock.siblings[warp];
@@ -55,7 +61,8 @@ bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
     return w.clock.others && id < w.clock.others->size() && x.time < (*w.clock.others)[id];
 }
 
-void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x, const char* verbs) {
+void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x,
+                 const char* verbs) {
     const Launch& l = *w.block->launch;
     const Instruction* other = instruction_by_id(x.instruction);
     std::string allocation = name_of(a.region) + ", offset " + std::to_string(a.offset);
@@ -63,7 +70,8 @@ void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const Acce
         report(w, in, a.lane,
                {"stream order",
                 "The kernel touches memory that " + operation_name(x.time) +
-                    " uses in another stream, and nothing orders the two.", allocation});
+                    " uses in another stream, and nothing orders the two.",
+                allocation});
         return;
     }
     const unsigned* d = l.block;
@@ -75,17 +83,20 @@ void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const Acce
         report(w, in, a.lane,
                {a.owner ? "race in the cluster" : "race between blocks",
                 std::string(verbs) + " block " + std::to_string(x.block) + ", " + who + where +
-                    ": nothing orders the two (an atomic with a fence, or a grid barrier).", allocation});
+                    ": nothing orders the two (an atomic with a fence, or a grid barrier).",
+                allocation});
         return;
     }
     bool same_warp = x.thread / kLanes == w.id;
     report(w, in, a.lane,
-           {"race", std::string(verbs) + " " + who + where + ": no " +
-                        (same_warp ? "__syncwarp or __syncthreads" : "__syncthreads") + " lies between the two.",
+           {"race",
+            std::string(verbs) + " " + who + where + ": no " +
+                (same_warp ? "__syncwarp or __syncthreads" : "__syncthreads") + " lies between the two.",
             allocation});
 }
 
-/// Keeps two readers of a word, of different threads where there are such, so that any writer meets another one.
+/// Keeps two readers of a word, of different threads where there are such, so that any writer meets another
+/// one.
 template <class Over>
 void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
     auto same_warp = [&](const AccessRecord& r) {
@@ -100,7 +111,9 @@ void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
 
 }  // namespace
 
-uint32_t next_time() { return ++now; }
+uint32_t next_time() {
+    return ++now;
+}
 
 void start_clock(Warp& w) {
     WarpClock& c = w.clock;
@@ -194,7 +207,8 @@ void sync_warps(const std::vector<Warp*>& warps) {
     if (any_fenced)
         for (Warp* w : warps) {
             merge(all.fenced_others, w->clock.fenced_others);
-            for (int k = 0; k < kWarpsPerBlock; ++k) raise(all.fenced_siblings[k], w->clock.fenced_siblings[k]);
+            for (int k = 0; k < kWarpsPerBlock; ++k)
+                raise(all.fenced_siblings[k], w->clock.fenced_siblings[k]);
             raise(all.fenced_siblings[w->id], w->clock.fence_time);
         }
     for (Warp* w : warps) {
@@ -209,33 +223,41 @@ void sync_warps(const std::vector<Warp*>& warps) {
     }
 }
 
-// Two strong accesses never race, except that lanes of one warp get no exemption in shared memory for volatile:
-// that is how warp-synchronous code of old is recognised.
+// Two strong accesses never race, except that lanes of one warp get no exemption in shared memory for
+// volatile: that is how warp-synchronous code of old is recognised.
 void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
     bool atomic = in.code != 0 && a.strong;
     AccessRecord me;
-    me.time = a.strong && w.clock.fenced && atomic ? std::min(w.clock.time, w.clock.fence_time - 1) : w.clock.time;
+    me.time =
+        a.strong && w.clock.fenced && atomic ? std::min(w.clock.time, w.clock.fence_time - 1) : w.clock.time;
     me.block = w.block->index;
     me.instruction = in.id;
     me.thread = static_cast<uint16_t>(w.id * kLanes + a.lane);
-    me.strong = static_cast<uint8_t>(!a.strong ? kWeak : !atomic ? kVolatile : in.text.find(".cas") == std::string::npos ? kAtomic : kCompareAndSwap);
+    me.strong = static_cast<uint8_t>(!a.strong                                   ? kWeak
+                                     : !atomic                                   ? kVolatile
+                                     : in.text.find(".cas") == std::string::npos ? kAtomic
+                                                                                 : kCompareAndSwap);
     uint32_t base = a.owner ? a.owner->start_time : w.block->launch->start_time;
     me.time = std::max(me.time, base);
-    for (uint64_t word = a.offset / 4, end = (a.offset + static_cast<uint64_t>(a.bytes) - 1) / 4; word <= end; ++word) {
+    for (uint64_t word = a.offset / 4, end = (a.offset + static_cast<uint64_t>(a.bytes) - 1) / 4; word <= end;
+         ++word) {
         uint64_t from = std::max(a.offset, word * 4) - word * 4;
         uint64_t to = std::min(a.offset + static_cast<uint64_t>(a.bytes), word * 4 + 4) - word * 4;
         me.bytes = static_cast<uint8_t>(((1u << to) - 1) & ~((1u << from) - 1));
         ShadowWord& s = a.region.shadow.word(word);
         auto conflicts = [&](const AccessRecord& x) {
             if (!x.time || !(x.bytes & me.bytes) || ordered(w, x, a)) return false;
-            // A plain load before a loop of compare-and-swaps is the common way to write one: it may read anything.
+            // A plain load before a loop of compare-and-swaps is the common way to write one: it may read
+            // anything.
             bool reads = &x != &s.write || !a.write;
             if (reads && (x.strong == kCompareAndSwap || me.strong == kCompareAndSwap)) return false;
             if (!x.strong || !me.strong) return true;
             bool same_warp = x.block == me.block && x.thread / kLanes == w.id;
             return a.owner && same_warp && x.strong == kVolatile && me.strong == kVolatile;
         };
-        if (conflicts(s.write)) report_race(w, in, a, s.write, a.write ? "It overwrites what was written by" : "It reads what was written by");
+        if (conflicts(s.write))
+            report_race(w, in, a, s.write,
+                        a.write ? "It overwrites what was written by" : "It reads what was written by");
         if (a.write) {
             for (AccessRecord& r : s.read)
                 if (conflicts(r)) {
@@ -245,7 +267,8 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
             s.write = me;
             if (!a.strong) s.read[0].time = s.read[1].time = 0;
         } else {
-            remember_read(s, me, [&](const AccessRecord& x) { return !x.time || x.time < base || ordered(w, x, a); });
+            remember_read(
+                s, me, [&](const AccessRecord& x) { return !x.time || x.time < base || ordered(w, x, a); });
         }
     }
 }

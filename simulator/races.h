@@ -1,7 +1,9 @@
-// Happens-before: vector clocks of warps and lanes, and the check of each access against the last ones to its word.
+// Happens-before: vector clocks of warps and lanes, and the check of each access against the last ones to its
+// word.
 //
-// One clock counts all synchronisations of the process ("time"). A warp's accesses carry the time of its latest
-// synchronisation; what another warp did before time t is known to it once it has synchronised with that warp.
+// One clock counts all synchronisations of the process ("time"). A warp's accesses carry the time of its
+// latest synchronisation; what another warp did before time t is known to it once it has synchronised with
+// that warp.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -25,7 +27,8 @@ using GridClock = std::vector<uint32_t>;
 struct WarpClock {
     uint32_t time = 0;
     uint32_t lanes_known = 0;  ///< all lanes of this warp know each other's accesses before this time
-    std::unique_ptr<std::array<std::array<uint32_t, kLanes>, kLanes>> lane_known;  ///< more, by __syncwarp(part)
+    std::unique_ptr<std::array<std::array<uint32_t, kLanes>, kLanes>>
+        lane_known;  ///< more, by __syncwarp(part)
     std::array<uint32_t, kWarpsPerBlock> siblings{};
     std::shared_ptr<const GridClock> others;  ///< warps of other blocks
     // What a fence has released, to be passed on by the next strong store or atomic.

@@ -46,8 +46,8 @@ void report(Warp& w, const Instruction& in, int lane, const Fault& fault, int ti
                  "    kernel      %s\n"
                  "    at          %s  (%s)\n"
                  "    thread      block (%u,%u,%u) thread (%u,%u,%u)\n",
-                 fault.kind, readable_name(launch.name).c_str(), place.c_str(), in.text.c_str(), b[0], b[1], b[2],
-                 t % d[0], t / d[0] % d[1], t / (d[0] * d[1]));
+                 fault.kind, readable_name(launch.name).c_str(), place.c_str(), in.text.c_str(), b[0], b[1],
+                 b[2], t % d[0], t / d[0] % d[1], t / (d[0] * d[1]));
     if (!fault.allocation.empty()) std::fprintf(stderr, "    allocation  %s\n", fault.allocation.c_str());
     std::fprintf(stderr, "    %s\n", fault.sentence.c_str());
 }
@@ -60,7 +60,9 @@ void report_host(const std::string& call, const Fault& fault) {
     std::fprintf(stderr, "    %s\n", fault.sentence.c_str());
 }
 
-uint64_t fault_count() { return total; }
+uint64_t fault_count() {
+    return total;
+}
 
 void print_fault_summary() {
     if (total == 0) return;
@@ -74,4 +76,6 @@ void print_fault_summary() {
 
 }  // namespace ladder
 
-extern "C" uint64_t ladder_simulator_faults() { return ladder::fault_count(); }
+extern "C" uint64_t ladder_simulator_faults() {
+    return ladder::fault_count();
+}

@@ -8,9 +8,9 @@
 namespace ladder {
 
 struct Fault {
-    const char* kind;         ///< "out of bounds"
-    std::string sentence;     ///< what is wrong
-    std::string allocation;   ///< what memory, or empty
+    const char* kind;        ///< "out of bounds"
+    std::string sentence;    ///< what is wrong
+    std::string allocation;  ///< what memory, or empty
 };
 
 /// A fault of a kernel's instruction, found in `lane` of the warp; `times` lanes had it.

@@ -17,7 +17,8 @@ struct FloatFormat {
     double largest;
 };
 constexpr FloatFormat kHalfFormat{11, -24, 65504.0}, kBfloatFormat{8, -133, 3.3895313892515355e38};
-constexpr FloatFormat kTf32Format{11, -136, 3.4011621342146535e38}, kSingleFormat{24, -149, 3.4028234663852886e38};
+constexpr FloatFormat kTf32Format{11, -136, 3.4011621342146535e38},
+    kSingleFormat{24, -149, 3.4028234663852886e38};
 
 /// Rounds to a format; mode 0 is to nearest even, 'a' to nearest with ties away, 'z', 'm', 'p' as in PTX.
 inline double round_to(double x, const FloatFormat& f, char mode = 0) {
@@ -27,11 +28,20 @@ inline double round_to(double x, const FloatFormat& f, char mode = 0) {
     int place = std::max(exponent - f.digits, f.smallest);
     double scaled = std::ldexp(x, -place), r = 0;
     switch (mode) {
-        case 'z': r = std::trunc(scaled); break;
-        case 'm': r = std::floor(scaled); break;
-        case 'p': r = std::ceil(scaled); break;
-        case 'a': r = std::round(scaled); break;
-        default: r = std::nearbyint(scaled);
+        case 'z':
+            r = std::trunc(scaled);
+            break;
+        case 'm':
+            r = std::floor(scaled);
+            break;
+        case 'p':
+            r = std::ceil(scaled);
+            break;
+        case 'a':
+            r = std::round(scaled);
+            break;
+        default:
+            r = std::nearbyint(scaled);
     }
     double y = std::ldexp(r, place);
     if (std::abs(y) <= f.largest) return r == 0 ? std::copysign(0.0, x) : y;
@@ -69,8 +79,8 @@ struct Half {
 #else
         int exponent = bits >> 10 & 31, fraction = bits & 1023;
         float m = exponent == 31 ? (fraction ? NAN : INFINITY)
-                  : exponent ? std::ldexp(static_cast<float>(fraction + 1024), exponent - 25)
-                             : std::ldexp(static_cast<float>(fraction), -24);
+                  : exponent     ? std::ldexp(static_cast<float>(fraction + 1024), exponent - 25)
+                                 : std::ldexp(static_cast<float>(fraction), -24);
         return bits & 0x8000 ? -m : m;
 #endif
     }
@@ -81,7 +91,8 @@ struct Bfloat {
     static constexpr const FloatFormat& format = kBfloatFormat;
     static Bfloat from(double x, char mode = 0) {
         if (std::isnan(x)) return {0x7fff};
-        return {static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(round_to(x, kBfloatFormat, mode))) >> 16)};
+        return {static_cast<uint16_t>(
+            std::bit_cast<uint32_t>(static_cast<float>(round_to(x, kBfloatFormat, mode))) >> 16)};
     }
     static Bfloat from_single(float x) {
         uint32_t b = std::bit_cast<uint32_t>(x);
@@ -91,8 +102,8 @@ struct Bfloat {
     float value() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-/// a * b + c of short factors, rounded once: the sum is rounded to odd, so that a later rounding to fewer digits
-/// sees on which side of a tie it lies.
+/// a * b + c of short factors, rounded once: the sum is rounded to odd, so that a later rounding to fewer
+/// digits sees on which side of a tie it lies.
 inline double short_fma(double a, double b, double c) {
     double product = a * b, sum = product + c;
     if (!std::isfinite(sum)) return sum;

@@ -12,7 +12,7 @@ namespace {
 
 struct Operation {
     int number, stream;
-    uint64_t position;  ///< in its stream, from 1
+    uint64_t position;    ///< in its stream, from 1
     uint32_t begin, end;  ///< its accesses carry times from begin up to, but without, end
     StreamClock known;
     std::string name;
@@ -40,7 +40,8 @@ bool knows(const StreamClock& clock, const Operation& op) {
 }
 const Operation* at_time(uint32_t time) {
     auto& all = state().operations;
-    auto it = std::upper_bound(all.begin(), all.end(), time, [](uint32_t t, const Operation& o) { return t < o.begin; });
+    auto it = std::upper_bound(all.begin(), all.end(), time,
+                               [](uint32_t t, const Operation& o) { return t < o.begin; });
     return it == all.begin() || time >= std::prev(it)->end ? nullptr : &*std::prev(it);
 }
 const Operation* by_number(int number) {
@@ -58,7 +59,9 @@ int create_stream(bool blocking) {
     if (!blocking) s.non_blocking.insert(id);
     return id;
 }
-void destroy_stream(int stream) { state().non_blocking.erase(stream); }
+void destroy_stream(int stream) {
+    state().non_blocking.erase(stream);
+}
 
 int begin_operation(int stream, const std::string& name) {
     State& s = state();
@@ -72,9 +75,12 @@ int begin_operation(int stream, const std::string& name) {
             merge(clock, s.clocks[kLegacyStream]);
         }
     }
-    if (!s.operations.empty() && s.operations.back().number == s.numbers) s.operations.back().end = next_time();
-    // An operation that the host or, without other streams, every later one knows to be over can be forgotten.
-    std::erase_if(s.operations, [&](auto& o) { return knows(s.host, o) || (s.streams == 0 && knows(clock, o)); });
+    if (!s.operations.empty() && s.operations.back().number == s.numbers)
+        s.operations.back().end = next_time();
+    // An operation that the host or, without other streams, every later one knows to be over can be
+    // forgotten.
+    std::erase_if(s.operations,
+                  [&](auto& o) { return knows(s.host, o) || (s.streams == 0 && knows(clock, o)); });
     Operation op{++s.numbers, stream, ++s.counts[stream], next_time(), ~0u, clock, name};
     clock[stream] = op.position;
     s.operations.push_back(std::move(op));
@@ -105,9 +111,15 @@ StreamClock stream_position(int stream) {
             if (!state().non_blocking.count(id)) merge(clock, other);
     return clock;
 }
-void stream_waits(int stream, const StreamClock& for_these) { merge(state().clocks[stream], for_these); }
-void host_waits(const StreamClock& for_these) { merge(state().host, for_these); }
-void host_waits_for_stream(int stream) { host_waits(stream_position(stream)); }
+void stream_waits(int stream, const StreamClock& for_these) {
+    merge(state().clocks[stream], for_these);
+}
+void host_waits(const StreamClock& for_these) {
+    merge(state().host, for_these);
+}
+void host_waits_for_stream(int stream) {
+    host_waits(stream_position(stream));
+}
 void host_waits_for_all() {
     for (auto& [id, clock] : state().clocks) merge(state().host, clock);
 }

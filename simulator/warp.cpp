@@ -12,19 +12,26 @@ namespace {
 
 constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19, kErrorLaunchFailure = 719, kErrorIllegalAddress = 700;
 
-Path path_at(int pc, Mask mask, int join, Frame* frame) { return {pc, mask, join, frame, PathState::Ready, 0, -1}; }
+Path path_at(int pc, Mask mask, int join, Frame* frame) {
+    return {pc, mask, join, frame, PathState::Ready, 0, -1};
+}
 
-const Instruction& instruction_of(const Path& p) { return p.frame->function->code[p.pc]; }
+const Instruction& instruction_of(const Path& p) {
+    return p.frame->function->code[p.pc];
+}
 
 /// .aligned barriers, which all running lanes of a warp must reach together.
-bool aligned(const Instruction& in) { return in.text.rfind("bar.", 0) == 0 || in.text.find(".aligned") != std::string::npos; }
+bool aligned(const Instruction& in) {
+    return in.text.rfind("bar.", 0) == 0 || in.text.find(".aligned") != std::string::npos;
+}
 
 }  // namespace
 
 void Warp::start(Block& owner, int number, Mask lanes) {
     block = &owner;
     id = number;
-    grid_id = owner.index * static_cast<uint32_t>(owner.launch->warps_per_block) + static_cast<uint32_t>(number);
+    grid_id =
+        owner.index * static_cast<uint32_t>(owner.launch->warps_per_block) + static_cast<uint32_t>(number);
     alive = path = mask = lanes;
     join = -1;
     running = forced = spinning = changed_memory = false;
@@ -45,7 +52,8 @@ void Warp::start(Block& owner, int number, Mask lanes) {
 }
 
 Frame* Warp::new_frame(const Function& f) {
-    auto spare = std::find_if(spare_frames.begin(), spare_frames.end(), [&](auto& s) { return s->function == &f; });
+    auto spare =
+        std::find_if(spare_frames.begin(), spare_frames.end(), [&](auto& s) { return s->function == &f; });
     if (spare != spare_frames.end()) {
         frames.push_back(std::move(*spare));
         spare_frames.erase(spare);
@@ -113,7 +121,8 @@ void Warp::enter(const Function& f, const Instruction* call) {
     load(path_at(0, mask, new_join(kReturn, mask, join, callee), callee));
     size_t local_end = static_cast<size_t>(callee->local_base + f.local_bytes);
     if (local_end > kMaxLocal) {
-        report(*this, code[0], std::countr_zero(mask), {"stack overflow", "A thread has 512 KiB of local memory.", ""});
+        report(*this, code[0], std::countr_zero(mask),
+               {"stack overflow", "A thread has 512 KiB of local memory.", ""});
         throw LaunchStop{kErrorIllegalAddress};
     }
     if (local_end * kLanes > local.size()) local.resize(std::max(local.size() * 2, local_end * kLanes), 0);
@@ -130,37 +139,112 @@ void Warp::fill_presets(const Function& f) {
             uint64_t v = 0;
             int axis = p.kind % 3;  // the vectors come first in Special, three by three
             switch (p.kind) {
-                case TidX: v = t % d[0]; break;
-                case TidY: v = t / d[0] % d[1]; break;
-                case TidZ: v = t / (d[0] * d[1]); break;
-                case NtidX: case NtidY: case NtidZ: v = d[axis]; break;
-                case CtaidX: case CtaidY: case CtaidZ: v = b[axis]; break;
-                case NctaidX: case NctaidY: case NctaidZ: v = g[axis]; break;
-                case ClusteridX: case ClusteridY: case ClusteridZ: v = b[axis] / c[axis]; break;
-                case NclusteridX: case NclusteridY: case NclusteridZ: v = g[axis] / c[axis]; break;
-                case ClusterCtaidX: case ClusterCtaidY: case ClusterCtaidZ: v = b[axis] % c[axis]; break;
-                case ClusterNctaidX: case ClusterNctaidY: case ClusterNctaidZ: v = c[axis]; break;
-                case ClusterCtarank: v = static_cast<uint64_t>(block->rank); break;
-                case ClusterNctarank: v = launch.cluster_size(); break;
-                case IsCluster: v = launch.clustered; break;
-                case Laneid: v = static_cast<uint64_t>(l); break;
-                case Warpid: v = static_cast<uint64_t>(id); break;
-                case Nwarpid: v = warps; break;
-                case Smid: v = block->index % 8; break;
-                case Nsmid: v = 8; break;
-                case Gridid: v = launch.start_time; break;
-                case LanemaskEq: v = 1u << l; break;
-                case LanemaskLt: v = (1u << l) - 1; break;
-                case LanemaskLe: v = (2u << l) - 1; break;
-                case LanemaskGt: v = ~((2u << l) - 1); break;
-                case LanemaskGe: v = ~((1u << l) - 1); break;
-                case DynamicSharedSize: v = launch.dynamic_shared; break;
-                case TotalSharedSize: v = block->shared.size; break;
-                case Envreg1: v = launch.grid_barrier >> 32; break;
-                case Envreg2: v = launch.grid_barrier & 0xffffffff; break;
-                case DynamicSharedAddress: v = block->dynamic_offset; break;
-                case LocalAddress: v = static_cast<uint64_t>(frame->local_base + p.value); break;
-                default: break;
+                case TidX:
+                    v = t % d[0];
+                    break;
+                case TidY:
+                    v = t / d[0] % d[1];
+                    break;
+                case TidZ:
+                    v = t / (d[0] * d[1]);
+                    break;
+                case NtidX:
+                case NtidY:
+                case NtidZ:
+                    v = d[axis];
+                    break;
+                case CtaidX:
+                case CtaidY:
+                case CtaidZ:
+                    v = b[axis];
+                    break;
+                case NctaidX:
+                case NctaidY:
+                case NctaidZ:
+                    v = g[axis];
+                    break;
+                case ClusteridX:
+                case ClusteridY:
+                case ClusteridZ:
+                    v = b[axis] / c[axis];
+                    break;
+                case NclusteridX:
+                case NclusteridY:
+                case NclusteridZ:
+                    v = g[axis] / c[axis];
+                    break;
+                case ClusterCtaidX:
+                case ClusterCtaidY:
+                case ClusterCtaidZ:
+                    v = b[axis] % c[axis];
+                    break;
+                case ClusterNctaidX:
+                case ClusterNctaidY:
+                case ClusterNctaidZ:
+                    v = c[axis];
+                    break;
+                case ClusterCtarank:
+                    v = static_cast<uint64_t>(block->rank);
+                    break;
+                case ClusterNctarank:
+                    v = launch.cluster_size();
+                    break;
+                case IsCluster:
+                    v = launch.clustered;
+                    break;
+                case Laneid:
+                    v = static_cast<uint64_t>(l);
+                    break;
+                case Warpid:
+                    v = static_cast<uint64_t>(id);
+                    break;
+                case Nwarpid:
+                    v = warps;
+                    break;
+                case Smid:
+                    v = block->index % 8;
+                    break;
+                case Nsmid:
+                    v = 8;
+                    break;
+                case Gridid:
+                    v = launch.start_time;
+                    break;
+                case LanemaskEq:
+                    v = 1u << l;
+                    break;
+                case LanemaskLt:
+                    v = (1u << l) - 1;
+                    break;
+                case LanemaskLe:
+                    v = (2u << l) - 1;
+                    break;
+                case LanemaskGt:
+                    v = ~((2u << l) - 1);
+                    break;
+                case LanemaskGe:
+                    v = ~((1u << l) - 1);
+                    break;
+                case DynamicSharedSize:
+                    v = launch.dynamic_shared;
+                    break;
+                case TotalSharedSize:
+                    v = block->shared.size;
+                    break;
+                case Envreg1:
+                    v = launch.grid_barrier >> 32;
+                    break;
+                case Envreg2:
+                    v = launch.grid_barrier & 0xffffffff;
+                    break;
+                case DynamicSharedAddress:
+                    v = block->dynamic_offset;
+                    break;
+                case LocalAddress:
+                    v = static_cast<uint64_t>(frame->local_base + p.value);
+                    break;
+                default:
+                    break;
             }
             if (p.wide)
                 at<uint64_t>(p.offset)[l] = v;
@@ -222,7 +306,8 @@ void Warp::complete(int which) {
     Join j = joins[which];
     free_joins.push_back(which);
     if (j.pc == kReturn) {
-        if (j.frame->caller) paths.push_back(path_at(j.frame->return_pc, j.expected, j.parent, j.frame->caller));
+        if (j.frame->caller)
+            paths.push_back(path_at(j.frame->return_pc, j.expected, j.parent, j.frame->caller));
         drop_frame(j.frame);
     } else {
         paths.push_back(path_at(j.pc, j.expected, j.parent, j.frame));
@@ -289,7 +374,8 @@ void Warp::leave(Mask lanes, bool exit) {
 void Warp::pick() {
     running = false;
     while (true) {
-        auto ready = std::find_if(paths.rbegin(), paths.rend(), [](auto& p) { return p.state == PathState::Ready; });
+        auto ready =
+            std::find_if(paths.rbegin(), paths.rend(), [](auto& p) { return p.state == PathState::Ready; });
         if (ready == paths.rend()) break;
         Path p = *ready;
         paths.erase(std::next(ready).base());
@@ -302,7 +388,8 @@ void Warp::pick() {
         if (paths[k].state != PathState::AtWarpSync) continue;
         Mask here = 0;
         for (auto& q : paths)
-            if (q.state == PathState::AtWarpSync && q.pc == paths[k].pc && q.frame == paths[k].frame) here |= q.mask;
+            if (q.state == PathState::AtWarpSync && q.pc == paths[k].pc && q.frame == paths[k].frame)
+                here |= q.mask;
         forced = (paths[k].named & alive & ~here) != 0;
         Path p = path_at(paths[k].pc, paths[k].mask, paths[k].join, paths[k].frame);
         paths.erase(paths.begin() + static_cast<ptrdiff_t>(k));
@@ -328,7 +415,8 @@ void Warp::report_stuck() {
     mask = paths[0].mask;
     report(*this, in, std::countr_zero(mask),
            {"divergent barrier",
-            "Only " + std::to_string(std::popcount(paths[0].mask)) + " of the " + std::to_string(std::popcount(alive)) +
+            "Only " + std::to_string(std::popcount(paths[0].mask)) + " of the " +
+                std::to_string(std::popcount(alive)) +
                 " running threads of this warp reach this barrier: it lies on one side of a branch. "
                 "All threads of the block must reach it together.",
             ""});
@@ -362,7 +450,8 @@ bool Warp::gather(const Instruction& in, Mask named) {
         report(*this, in, std::countr_zero(mask),
                {"wrong mask",
                 "The mask names lane " + std::to_string(std::countr_zero(missing)) +
-                    ", which is on another path and does not take part.", ""});
+                    ", which is on another path and does not take part.",
+                ""});
     for (size_t k = paths.size(); k-- > 0;) {
         Path& p = paths[k];
         if (p.state != PathState::AtWarpSync || p.pc != pc || p.frame != frame) continue;
@@ -394,7 +483,8 @@ bool Warp::release_joins() {
     bool released = false;
     for (size_t k = 0; k < joins.size(); ++k) {
         Join& j = joins[k];
-        bool unused = std::find(free_joins.begin(), free_joins.end(), static_cast<int>(k)) != free_joins.end();
+        bool unused =
+            std::find(free_joins.begin(), free_joins.end(), static_cast<int>(k)) != free_joins.end();
         if (unused || !j.arrived || j.pc == kReturn) continue;
         paths.push_back(path_at(j.pc, j.arrived, j.parent, j.frame));
         j.expected &= ~j.arrived;
@@ -411,7 +501,8 @@ void Warp::note_poll(const Instruction& in, uint64_t value) {
 }
 
 bool Warp::runnable() const {
-    return running || std::any_of(paths.begin(), paths.end(), [](auto& p) { return p.state != PathState::AtBarrier; });
+    return running ||
+           std::any_of(paths.begin(), paths.end(), [](auto& p) { return p.state != PathState::AtBarrier; });
 }
 
 }  // namespace ladder

@@ -11,7 +11,8 @@
 namespace ladder {
 namespace {
 
-/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of the definition.
+/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of the
+/// definition.
 std::vector<std::vector<int>> measured_patterns() {
     std::vector<std::vector<int>> all;
     auto add = [&](const std::function<int(int)>& f) {
@@ -19,18 +20,36 @@ std::vector<std::vector<int>> measured_patterns() {
         for (int l = 0; l < kLanes; ++l) p[l] = f(l);
         all.push_back(p);
     };
-    for (auto f : std::vector<int (*)(int)>{
-             [](int l) { return l; }, [](int) { return 0; }, [](int l) { return l * 2; }, [](int l) { return l * 4; },
-             [](int l) { return l * 8; }, [](int l) { return l * 32; }, [](int l) { return l * 33; },
-             [](int l) { return l * 3; }, [](int l) { return l / 2; }, [](int l) { return l / 4; },
-             [](int l) { return l / 8; }, [](int l) { return l / 16; }, [](int l) { return l / 16 * 64; },
-             [](int l) { return l % 16; }, [](int l) { return l % 8; }, [](int l) { return l % 4; },
-             [](int l) { return l % 2; }, [](int l) { return l < 16 ? l : -1; }, [](int l) { return l < 8 ? l : -1; },
-             [](int l) { return l == 5 ? 3 : -1; }, [](int l) { return l ^ 1; }, [](int l) { return 31 - l; },
-             [](int l) { return l % 16 * 16; }, [](int l) { return l / 8 * 16 + l % 2; },
-             [](int l) { return l % 2 ? -1 : l; }, [](int l) { return l % 2 ? -1 : l / 2; },
-             [](int l) { return l / 4 % 2 * 4 + l % 4; }, [](int l) { return l / 8 * 8 + l % 8 / 2; },
-             [](int l) { return l / 8 * 32 + l % 8; }, [](int l) { return l % 16 / 2 + l / 16 * 32; }})
+    for (auto f : std::vector<int (*)(int)>{[](int l) { return l; },
+                                            [](int) { return 0; },
+                                            [](int l) { return l * 2; },
+                                            [](int l) { return l * 4; },
+                                            [](int l) { return l * 8; },
+                                            [](int l) { return l * 32; },
+                                            [](int l) { return l * 33; },
+                                            [](int l) { return l * 3; },
+                                            [](int l) { return l / 2; },
+                                            [](int l) { return l / 4; },
+                                            [](int l) { return l / 8; },
+                                            [](int l) { return l / 16; },
+                                            [](int l) { return l / 16 * 64; },
+                                            [](int l) { return l % 16; },
+                                            [](int l) { return l % 8; },
+                                            [](int l) { return l % 4; },
+                                            [](int l) { return l % 2; },
+                                            [](int l) { return l < 16 ? l : -1; },
+                                            [](int l) { return l < 8 ? l : -1; },
+                                            [](int l) { return l == 5 ? 3 : -1; },
+                                            [](int l) { return l ^ 1; },
+                                            [](int l) { return 31 - l; },
+                                            [](int l) { return l % 16 * 16; },
+                                            [](int l) { return l / 8 * 16 + l % 2; },
+                                            [](int l) { return l % 2 ? -1 : l; },
+                                            [](int l) { return l % 2 ? -1 : l / 2; },
+                                            [](int l) { return l / 4 % 2 * 4 + l % 4; },
+                                            [](int l) { return l / 8 * 8 + l % 8 / 2; },
+                                            [](int l) { return l / 8 * 32 + l % 8; },
+                                            [](int l) { return l % 16 / 2 + l / 16 * 32; }})
         add(f);
     std::srand(1);
     for (int r = 0; r < 14; ++r) {

@@ -26,7 +26,9 @@ int blamed_line(const std::string& text) {
     }
     return 0;
 }
-std::string kernel(const std::string& body) { return ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n" + body + "\nret;\n}\n"; }
+std::string kernel(const std::string& body) {
+    return ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n" + body + "\nret;\n}\n";
+}
 
 TEST(Parser, ReadsWhatNvccWrites) {
     Module m;
@@ -44,7 +46,8 @@ TEST(Parser, ReadsWhatNvccWrites) {
 TEST(Parser, FindsWherePathsMeetAgain) {
     Module m;
     parse_ptx(kernel(".reg .pred %p;\n.reg .b32 %r;\n"
-                     "@%p bra A;\nmov.u32 %r, 1;\nbra B;\nA: mov.u32 %r, 2;\nB: mov.u32 %r, 3;"), m);
+                     "@%p bra A;\nmov.u32 %r, 1;\nbra B;\nA: mov.u32 %r, 2;\nB: mov.u32 %r, 3;"),
+              m);
     const Function& f = m.functions.at("k");
     EXPECT_EQ(f.code[0].target, 3);
     EXPECT_EQ(f.code[0].reconvergence, 4);
