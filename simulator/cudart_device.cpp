@@ -16,11 +16,10 @@ cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
 
 #define LADDER_ERRORS(X)                                                                                     \
     X(Success, "no error")                                                                                   \
-    X(InvalidValue, "invalid argument") X(MemoryAllocation, "out of memory") X(                              \
-        InitializationError,                                                                                 \
-        "initialization error") X(InvalidConfiguration,                                                      \
-                                  "invalid configuration argument") X(InvalidPitchValue,                     \
-                                                                      "invalid pitch argument")              \
+    X(InvalidValue, "invalid argument")                                                                      \
+    X(MemoryAllocation, "out of memory") X(InitializationError, "initialization error") X(                   \
+        InvalidConfiguration, "invalid configuration argument") X(InvalidPitchValue,                         \
+                                                                  "invalid pitch argument")                  \
         X(InvalidSymbol, "invalid device symbol") X(InvalidDevicePointer, "invalid device pointer") X(       \
             InvalidMemcpyDirection,                                                                          \
             "invalid copy direction for memcpy") X(MissingConfiguration,                                     \
@@ -129,7 +128,7 @@ struct Properties {
     int rdma_ordering;
     unsigned pool_handles;
     int deferred_mapping, ipc_events, cluster_launch, function_pointers;
-    int rest[Twelve ? 63 : 63];
+    int rest[63];
 };
 
 template <bool Twelve>
@@ -162,8 +161,8 @@ void fill_properties(void* to) {
     p.blocks_per_multiprocessor = D::kBlocksPerMultiprocessor;
     p.reserved_shared = D::kSharedReserved;
     p.host_register = p.memory_pools = p.cluster_launch = 1;
-    constexpr size_t size = Twelve ? 1032 : 0;
-    std::memcpy(to, &p, size && size < sizeof p ? size : sizeof p);
+    static_assert(sizeof p == (Twelve ? 1032 : 1008));
+    std::memcpy(to, &p, sizeof p);
 }
 
 int attribute_of(cudaDeviceAttr a) {

@@ -30,7 +30,7 @@ void ByteBits::set(size_t at, size_t bytes) {
         at += n;
     }
 }
-bool ByteBits::none(size_t at, size_t bytes) const {
+bool ByteBits::none_of_many(size_t at, size_t bytes) const {
     for (size_t end = at + bytes; at < end;) {
         size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
         if (words_[at / 64] & (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1) << bit)) return false;
@@ -38,13 +38,6 @@ bool ByteBits::none(size_t at, size_t bytes) const {
     }
     return true;
 }
-uint32_t ByteBits::get(size_t at, int bytes) const {
-    size_t bit = at % 64;
-    uint64_t v = words_[at / 64] >> bit;
-    if (bit) v |= words_[at / 64 + 1] << (64 - bit);
-    return static_cast<uint32_t>(v) & (bytes >= 32 ? ~0u : (1u << bytes) - 1);
-}
-
 Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
     if (counts_as_device(kind) && (bytes > kTotal || in_use_ + bytes > kTotal)) return nullptr;
     auto region = std::make_unique<Region>();

@@ -15,11 +15,14 @@ class ByteBits {
  public:
     void reset(size_t bytes) { words_.assign(bytes / 64 + 2, 0); }
     void set(size_t at, size_t bytes);
-    bool none(size_t at, size_t bytes) const;
-    /// The bits of up to 32 bytes.
-    uint32_t get(size_t at, int bytes) const;
+    bool none(size_t at, size_t bytes) const {
+        size_t bit = at % 64;
+        if (bit + bytes > 64 || bytes == 64) return none_of_many(at, bytes);
+        return !(words_[at / 64] & ((uint64_t{1} << bytes) - 1) << bit);
+    }
 
  private:
+    bool none_of_many(size_t at, size_t bytes) const;
     std::vector<uint64_t> words_;
 };
 

@@ -46,7 +46,7 @@ uint32_t known_by_lane(const WarpClock& c, int lane, int other) {
 }
 
 /// Is an earlier access known to this lane to be over?
-bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
+inline bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
     const Block& b = *w.block;
     uint32_t base = a.owner ? a.owner->start_time : b.launch->start_time;
     if (x.time < base)
@@ -93,6 +93,19 @@ void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const Acce
             std::string(verbs) + " " + who + where + ": no " +
                 (same_warp ? "__syncwarp or __syncthreads" : "__syncthreads") + " lies between the two.",
             allocation});
+}
+
+/// Have two lanes of this warp read the word at this time already? Then another one brings nothing new,
+/// unless a lane of the warp itself has just written it.
+bool already_seen(const Warp& w, const ShadowWord& s, const AccessRecord& me) {
+    auto same_warp = [&](const AccessRecord& x) {
+        return x.block == me.block && x.thread / kLanes == me.thread / kLanes;
+    };
+    auto covers = [&](const AccessRecord& r) {
+        return r.time == me.time && same_warp(r) && (r.bytes & me.bytes) == me.bytes && r.strong == me.strong;
+    };
+    return covers(s.read[0]) && covers(s.read[1]) &&
+           !(same_warp(s.write) && s.write.time >= w.clock.lanes_known);
 }
 
 /// Keeps two readers of a word, of different threads where there are such, so that any writer meets another
@@ -245,6 +258,7 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
         uint64_t to = std::min(a.offset + static_cast<uint64_t>(a.bytes), word * 4 + 4) - word * 4;
         me.bytes = static_cast<uint8_t>(((1u << to) - 1) & ~((1u << from) - 1));
         ShadowWord& s = a.region.shadow.word(word);
+        if (!a.write && already_seen(w, s, me)) continue;
         auto conflicts = [&](const AccessRecord& x) {
             if (!x.time || !(x.bytes & me.bytes) || ordered(w, x, a)) return false;
             // A plain load before a loop of compare-and-swaps is the common way to write one: it may read
