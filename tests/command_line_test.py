@@ -39,7 +39,7 @@ class EveryProgram(unittest.TestCase):
                 self.assertGreater(len(note), 5)
 
     def test_sizes_for_the_scripts(self):
-        for which, least in (("sweep", 3), ("test", 5)):
+        for which, least in (("sweep", 2), ("test", 5)):
             for program, r in self.each("--sizes", which):
                 self.assertEqual(r.returncode, 0)
                 lines = r.stdout.splitlines()
