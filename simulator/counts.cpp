@@ -166,14 +166,6 @@ Lines lines_of(const Profile& profile) {
     return lines;
 }
 
-LadderSimulatorCounts counts_of(const Profile& profile) {
-    LadderSimulatorCounts c{};
-    for (const auto& [function, tallies] : profile.functions)
-        for (const Tally& t : tallies) accumulate(c, t);
-    c.launches = profile.launches;
-    return c;
-}
-
 uint64_t excess(const LadderSimulatorCounts& c) {
     return c.shared_load_wavefronts - c.shared_load_ideal + c.shared_store_wavefronts - c.shared_store_ideal +
            c.global_load_sectors - c.global_load_ideal + c.global_store_sectors - c.global_store_ideal;
@@ -200,6 +192,46 @@ void print_counts(const LadderSimulatorCounts& c) {
 }
 
 }  // namespace
+
+LadderSimulatorCounts counts_of(const Profile& profile) {
+    LadderSimulatorCounts c{};
+    for (const auto& [function, tallies] : profile.functions)
+        for (const Tally& t : tallies) accumulate(c, t);
+    c.launches = profile.launches;
+    return c;
+}
+
+void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
+                const LadderSimulatorCounts& after) {
+    static std::FILE* file = [] {
+        const char* path = std::getenv("LADDER_SIMULATOR_LAUNCHES");
+        return path ? std::fopen(path, "a") : nullptr;
+    }();
+    if (!file) return;
+    std::fprintf(file, "{\"kernel\": \"%s\"", kernel.c_str());
+#define FIELD(name) \
+    std::fprintf(file, ", \"" #name "\": %lu", static_cast<unsigned long>(after.name - before.name));
+    FIELD(shared_load_requests)
+    FIELD(shared_load_wavefronts)
+    FIELD(shared_load_ideal)
+    FIELD(shared_store_requests)
+    FIELD(shared_store_wavefronts)
+    FIELD(shared_store_ideal)
+    FIELD(global_load_requests)
+    FIELD(global_load_sectors)
+    FIELD(global_load_ideal)
+    FIELD(global_store_requests)
+    FIELD(global_store_sectors)
+    FIELD(global_store_ideal)
+    FIELD(branches)
+    FIELD(divergent_branches)
+    FIELD(warp_instructions)
+    FIELD(thread_instructions)
+    FIELD(launches)
+#undef FIELD
+    std::fputs("}\n", file);
+    std::fflush(file);
+}
 
 LadderSimulatorCounts total_counts() {
     LadderSimulatorCounts sum{};

@@ -42,6 +42,10 @@ struct Profile {
 std::map<const Function*, Profile>& profiles();
 void reset_profiles();
 LadderSimulatorCounts total_counts();
+LadderSimulatorCounts counts_of(const Profile& profile);
+/// Appends a line of JSON to the file that LADDER_SIMULATOR_LAUNCHES names, if any: what one launch added.
+void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
+                const LadderSimulatorCounts& after);
 /// "transposeTiled<1>" for a mangled kernel name.
 std::string readable_name(const std::string& mangled);
 /// The tables that LADDER_SIMULATOR_REPORT=1 asks for.

@@ -17,7 +17,8 @@ cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
 #define LADDER_ERRORS(X)                                                                                     \
     X(Success, "no error")                                                                                   \
     X(InvalidValue, "invalid argument")                                                                      \
-    X(MemoryAllocation, "out of memory") X(InitializationError, "initialization error") X(                   \
+    X(MemoryAllocation, "out of memory")                                                                     \
+    X(InitializationError, "initialization error") X(                                                        \
         InvalidConfiguration, "invalid configuration argument") X(InvalidPitchValue,                         \
                                                                   "invalid pitch argument")                  \
         X(InvalidSymbol, "invalid device symbol") X(InvalidDevicePointer, "invalid device pointer") X(       \

@@ -149,11 +149,13 @@ cudaError_t run_launch(const LaunchRequest& r, int operation) {
     Profile& profile = profiles()[r.function];
     profile.kernel = r.function;
     launch.profile = &profile;
+    const LadderSimulatorCounts before = counts_of(profile);
     try {
         execute(launch);
     } catch (const LaunchStop& stop) {
         set_sticky(static_cast<cudaError_t>(stop.error));
     }
+    log_launch(readable_name(launch.name), before, counts_of(profile));
     return cudaSuccess;
 }
 

@@ -268,11 +268,12 @@ template <class T>
 bool unordered(T a, T b) {
     return a != a || b != b;
 }
-#define LADDER_COMPARISONS(X)                                                                             \
-    X(eq, a == b)                                                                                         \
-    X(ne, a != b && !unordered(a, b))                                                                     \
-    X(lt, a < b) X(le, a <= b) X(gt, a > b) X(ge, a >= b) X(lo, a < b) X(ls, a <= b) X(hi, a > b)         \
-        X(hs, a >= b) X(equ, a == b || unordered(a, b)) X(neu, a != b) X(ltu, !(a >= b)) X(leu, !(a > b)) \
+#define LADDER_COMPARISONS(X)                                                                      \
+    X(eq, a == b)                                                                                  \
+    X(ne, a != b && !unordered(a, b))                                                              \
+    X(lt, a < b)                                                                                   \
+    X(le, a <= b) X(gt, a > b) X(ge, a >= b) X(lo, a < b) X(ls, a <= b) X(hi, a > b) X(hs, a >= b) \
+        X(equ, a == b || unordered(a, b)) X(neu, a != b) X(ltu, !(a >= b)) X(leu, !(a > b))        \
             X(gtu, !(a <= b)) X(geu, !(a < b)) X(num, !unordered(a, b)) X(nan, unordered(a, b))
 #define LADDER_DEFINE_COMPARISON(name, expression) \
     struct Compare_##name {                        \
