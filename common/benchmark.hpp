@@ -31,6 +31,7 @@ struct Variant {
 struct Problem {
     std::string family, program, headline, type;
     std::vector<std::pair<std::string, int64_t>> sizes;
+    std::vector<std::pair<std::string, std::string>> choices = {};  ///< options in words, such as an operator
     double bytes = 0;              ///< what the algorithm must move, not what a kernel happens to move
     double flops = 0;              ///< 0: not a figure of this family
     double working_set = 0;        ///< bytes that repeated launches touch; below 4 x L2 a result is marked

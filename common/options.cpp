@@ -97,8 +97,13 @@ CommandLine::~CommandLine() = default;
 
 void CommandLine::size(const std::string& name, int64_t& value, int64_t low, int64_t high,
                        const std::string& help) {
-    parser->number(name, value, low, high, fmt::format("{} (default {})", help, value));
+    number(name, value, low, high, help);
     parser->sizes.push_back(name);
+}
+
+void CommandLine::number(const std::string& name, int64_t& value, int64_t low, int64_t high,
+                         const std::string& help) {
+    parser->number(name, value, low, high, fmt::format("{} (default {})", help, value));
 }
 
 void CommandLine::types(const std::vector<std::string>& names) {

@@ -44,6 +44,8 @@ class CommandLine {
     /// Adds an option for a size of the problem, low to high; `value` keeps its default where it is not
     /// given.
     void size(const std::string& name, int64_t& value, int64_t low, int64_t high, const std::string& help);
+    /// Adds an option for a number that is no size of the problem (threads a block, an offset).
+    void number(const std::string& name, int64_t& value, int64_t low, int64_t high, const std::string& help);
     /// The names that --type takes; the first is the default.
     void types(const std::vector<std::string>& names);
     /// Adds an option that takes one of `choices`; the value that it has now is the default.
