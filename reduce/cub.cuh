@@ -1,0 +1,68 @@
+// cub.cuh: the peer of this family, the reductions of CUB, which comes with the CUDA toolkit.
+#pragma once
+#include "reduce.cuh"
+
+#if __has_include(<cub/device/device_reduce.cuh>)
+#include <cub/device/device_reduce.cuh>
+#include <cub/version.cuh>
+#define LADDER_CUB_VERSION CUB_VERSION
+#else
+#define LADDER_CUB_VERSION 0
+#endif
+
+namespace cub_peer {
+
+/// One call of CUB; without a workspace it only says how large that must be.
+#if LADDER_CUB_VERSION
+template <typename T>
+cudaError_t call(void* workspace, size_t& bytes, const Task<Sum<T>>& task) {
+    return cub::DeviceReduce::Sum(workspace, bytes, task.in, task.result, task.n);
+}
+template <typename T>
+cudaError_t call(void* workspace, size_t& bytes, const Task<Max<T>>& task) {
+    return cub::DeviceReduce::Max(workspace, bytes, task.in, task.result, task.n);
+}
+template <typename T>
+cudaError_t call(void* workspace, size_t& bytes, const Task<Min<T>>& task) {
+    return cub::DeviceReduce::Min(workspace, bytes, task.in, task.result, task.n);
+}
+#endif
+template <typename T>
+cudaError_t call(void* workspace, size_t& bytes, const Task<ArgMax<T>>& task) {
+#if LADDER_CUB_VERSION >= 200800
+    return cub::DeviceReduce::ArgMax(workspace, bytes, task.in, &task.result->value, &task.result->index,
+                                     task.n);
+#else
+    return cudaErrorNotSupported;
+#endif
+}
+
+/// Why CUB has no say here, or "".
+template <typename Job>
+std::string obstacle(const Job& job) {
+    if (!LADDER_CUB_VERSION) return "built without CUB";
+    if (simulated()) return "a library's kernels are not simulated";
+    if (job.n == 0) return "its result of nothing is another";
+    if (job.data == "nan" && job.op != "sum") return "has no rule for NaN";
+    if (job.op == "argmax" && LADDER_CUB_VERSION < 200800) return "needs CUB 2.8: its index has 32 bits";
+    if (job.n > INT32_MAX && LADDER_CUB_VERSION < 200500) return "needs CUB 2.5: its count has 32 bits";
+    return "";
+}
+
+}  // namespace cub_peer
+
+/// Adds CUB's Sum, Max, Min or ArgMax. The workspace is made at the first launch, which is not timed.
+template <typename Ladder>
+void add_cub(Ladder& ladder) {
+    ladder.peer(
+        "cub", "cub::DeviceReduce: the peer",
+        [](const auto& task) {
+            static size_t bytes = 0;
+            static DeviceBuffer<char>* workspace = [&] {
+                CHECK_CUDA_CALL(cub_peer::call(nullptr, bytes, task));
+                return new DeviceBuffer<char>(std::max<int64_t>(1, static_cast<int64_t>(bytes)));
+            }();
+            CHECK_CUDA_CALL(cub_peer::call(workspace->data(), bytes, task));
+        },
+        [](const auto& job) { return cub_peer::obstacle(job); });
+}
