@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SIZES = [(64, 64), (127, 65), (256, 512)]  # rows and columns of the transposed matrix: also odd ones
+CASES = [(127, 65, "float"), (256, 512, "double")]  # rows, columns and type of the transposed matrix: ragged, and not
+NOT_SIMULATED = {"tma"}  # Hopper's copy engine
 SECONDS = 900
 
 # ncu's name of each counter, and the simulator's (simulator_api.h). Transactions first: requests differ more easily,
@@ -265,12 +266,15 @@ def programs(folder):
     patterns = folder / "tests" / "simulator" / "patterns"
     found = [("patterns", "patterns", [str(patterns)])] if patterns.exists() else []
     for program in sorted((folder / "transpose").glob("*")):
-        if not program.is_file() or not os.access(program, os.X_OK) or program.suffix:
+        if not program.is_file() or not os.access(program, os.X_OK) or program.suffix or program.name in NOT_SIMULATED:
             continue
-        for rows, columns in SIZES:
-            found.append(("kernels", f"{program.name} {rows}x{columns}",
-                          [str(program), "--profile", "--check", "none", "--rows", str(rows), "--cols",
-                           str(columns)]))
+        # A library's kernels are not simulated.
+        listed = [line.split() for line in execute([str(program), "--list"], None, program.name).splitlines()]
+        own = [name for name, role, *_ in listed if role != "peer"]
+        for rows, columns, element in CASES:
+            found.append(("kernels", f"{program.name} {rows}x{columns} {element}",
+                          [str(program), "--profile", "--check", "none", "--rows", str(rows), "--cols", str(columns),
+                           "--type", element, "--variant", *own]))
     return found
 
 
