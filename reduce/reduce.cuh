@@ -152,27 +152,27 @@ class ReduceBy {
     /// A rung: launch(task) for each operator and type. It must give the same bits each time.
     template <typename L>
     void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        add({name, note, Role::rung, false, false, true, {}, obstacle}, launch);
+        add({name, note, Role::rung, Kind::plain, {}, obstacle}, launch);
     }
     /// A rung that uses task.array, whatever is in it, with room for a last block of 1024.
     template <typename L>
     void with_array(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, true, false, true, {}, {}}, launch);
+        add({name, note, Role::rung, Kind::with_array, {}, {}}, launch);
     }
     /// A rung that reduces task.array instead of task.in, in place.
     template <typename L>
     void in_place(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, true, true, true, {}, {}}, launch);
+        add({name, note, Role::rung, Kind::in_place, {}, {}}, launch);
     }
     /// A rung whose additions come in no fixed order.
     template <typename L>
     void unordered(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, false, false, false, {}, {}}, launch);
+        add({name, note, Role::rung, Kind::unordered, {}, {}}, launch);
     }
     /// The vendor's library.
     template <typename L>
     void peer(const char* name, const char* note, L launch, Obstacle obstacle) {
-        add({name, note, Role::peer, false, false, false, {}, obstacle}, launch);
+        add({name, note, Role::peer, Kind::unordered, {}, obstacle}, launch);
     }
     /// Shows, below the table, how many different results this many launches of each rung give.
     void show_repeats(int launches) { repeats_shown = launches; }
@@ -188,10 +188,11 @@ class ReduceBy {
         Launch<Op<double>> f64;
         Launch<Op<int>> i32;
     };
+    enum class Kind { plain, with_array, in_place, unordered };
     struct Rung {
         std::string name, note;
         Role role;
-        bool uses_array, in_place, ordered;
+        Kind kind;
         std::tuple<ByType<Ops>...> launches;
         Obstacle obstacle;
     };
@@ -249,11 +250,13 @@ ReduceBy<Ops...>::ReduceBy(const char* name, const char* about, int argc, char**
                  {"1", "2", "31", "33", "127", "129 --offset 1", "1000 --data negative", "1025 --data ties",
                   "777 --data nan", "3001 --data inf", "20011 --offset 3"})
                 program.test_sizes.push_back("--n " + (size + what));
-            for (const char* size : {"1000003", "16777215", "16777217 --offset 1", "2147483653"})
+            for (const char* size : {"1000003", "16777215", "16777217 --offset 1"})
                 program.large_sizes.push_back("--n " + (size + what));
         }
-    program.large_sizes.push_back("--n 536870914 --type float" + first);  // 2^31 + 8 bytes
-    program.large_sizes.push_back("--n 4294967301 --type float" + first);
+    // More than 2^31 bytes, than 2^31 elements, and than a key of argmax has room for.
+    for (const char* size : {"536870914", "2147483653", "4294967301"})
+        for (const std::string& o : ops)
+            program.large_sizes.push_back("--n " + (size + (" --type float --op " + o)));
 }
 
 template <template <typename> class... Ops>
@@ -318,7 +321,7 @@ int ReduceBy<Ops...>::measure(const Get& launch_of) {
     using Value = typename Op::Value;
     const int multiprocessors = program.device.multiprocessors;
     bool any_array = false;
-    for (const Rung& r : rungs) any_array |= r.uses_array;
+    for (const Rung& r : rungs) any_array |= r.kind == Kind::with_array || r.kind == Kind::in_place;
 
     // The buffer ends with a whole pack of 16 bytes, for the ceiling; kernels see only the elements.
     const int64_t packs = ceil_div(checked_bytes(offset + n, sizeof(Element)), 16);
@@ -373,7 +376,8 @@ int ReduceBy<Ops...>::measure(const Get& launch_of) {
         v.note = r.note;
         v.role = r.role;
         v.launch = [&task, launch = launch_of(r)] { launch(task); };
-        v.check = [&, ordered = r.ordered, before = std::make_shared<std::optional<Value>>()] {
+        v.check = [&, ordered = r.kind != Kind::unordered,
+                   before = std::make_shared<std::optional<Value>>()] {
             Value got;
             result.download(&got);
             Comparison c = judge(Op(), expected, got);
@@ -384,7 +388,7 @@ int ReduceBy<Ops...>::measure(const Get& launch_of) {
             *before = got;
             return c;
         };
-        if (r.in_place)
+        if (r.kind == Kind::in_place)
             v.restore = [&task] {
                 lift_kernel<<<task.multiprocessors * 2, 1024>>>(task.op, task.in, task.n, task.array);
             };

@@ -8,10 +8,11 @@
 // Cost:   a kernel for each block size; powers of two only, others are refused.
 // The last warp: the texts' generation left out all synchronisation here and declared the array `volatile`:
 // the
-//         lanes of a warp ran in lock step. Since Volta they need not: a lane may read its partner's element
-//         before the partner has written it, or after it has written its next. That is a race that compiles,
-//         and mostly passes. __syncwarp() between reading and writing, and between steps, replaces it (here);
-//         shuffles replace the array as well (shuffle.cu).
+//         lanes of a warp ran in lock step, so all 32 could add, and those that should not did no harm. Since
+//         Volta they need not run so: a lane may read its partner's element before the partner has written
+//         it, or after it has written its next. That is a race that compiles, and mostly passes. A guard for
+//         the lanes that add, and __syncwarp() between the steps, replace it here; shuffles replace the array
+//         as well (shuffle.cu).
 // Wrong still: complete_unroll works in place, through global memory. 4 or 8 bytes a load; a block whose
 //         elements are summed leaves its place to a new one, with new index arithmetic.
 // Text 2, reduceCompleteUnroll. In the text threads past the end return before the barrier, the last blocks
@@ -21,7 +22,7 @@
 
 constexpr int UNROLL = 8;
 
-/// The tree over the first `count` (or fewer, if that is more) of iBlockSize values at x. All threads call.
+/// The tree over a block's values at x, of which the first `count` are there. All threads call.
 template <int iBlockSize, typename Op>
 __device__ void reduce_unrolled(Op op, typename Op::Value* x, int64_t count) {
     const int t = threadIdx.x;
@@ -33,11 +34,8 @@ __device__ void reduce_unrolled(Op op, typename Op::Value* x, int64_t count) {
     if (t < WARP_SIZE) {
 #pragma unroll
         for (int half = WARP_SIZE / 2; half > 0; half /= 2) {
-            const bool adds = t < half && t + half < count;
-            const auto value = adds ? op(x[t], x[t + half]) : op.neutral();
-            __syncwarp();  // all have read
-            if (adds) x[t] = value;
-            __syncwarp();  // all have written
+            if (t < half && t + half < count) x[t] = op(x[t], x[t + half]);
+            __syncwarp();
         }
     }
 }
