@@ -16,22 +16,27 @@
 enum class Role { rung, ceiling, peer };
 const char* name_of(Role role);
 
-/// One way to do the work: a row of the table.
-struct Variant {
+/// What a variant is called, and what it shows.
+struct Label {
     std::string name, note;
     Role role = Role::rung;
-    std::function<void()>
-        launch;  ///< enqueues all of the work on the default stream; may be several launches
-    std::function<Comparison()> check;   ///< compares what it last computed with the CPU reference
-    std::function<void()> restore = {};  ///< for in-place work: fresh input, outside of the timed region
-    std::string cannot_run = {};         ///< why it is skipped here, or empty
 };
 
-/// What the variants of one run have in common.
+/// One way to do the work: a row of the table.
+struct Variant : Label {
+    std::function<void()> launch =
+        {};  ///< enqueues all of the work on the default stream, in one launch or several
+    std::function<Comparison()> check = {};  ///< compares what it last computed with the CPU reference
+    std::function<void()> restore = {};      ///< for in-place work: fresh input, outside of the timed region
+    std::string cannot_run = {};             ///< why it is skipped here, or empty
+};
+
+/// What the variants of one run have in common. Program::problem() fills in the first lines.
 struct Problem {
-    std::string family, program, headline, type;
-    std::vector<std::pair<std::string, int64_t>> sizes;
-    std::vector<std::pair<std::string, std::string>> choices = {};  ///< options in words, such as an operator
+    std::string family, program, type;
+    std::vector<std::pair<std::string, int64_t>> sizes;        ///< options in numbers: rows, n, block
+    std::vector<std::pair<std::string, std::string>> choices;  ///< options in words: op
+    std::string headline;          ///< the problem for a person, "8192 x 8192 float"
     double bytes = 0;              ///< what the algorithm must move, not what a kernel happens to move
     double flops = 0;              ///< 0: not a figure of this family
     double working_set = 0;        ///< bytes that repeated launches touch; below 4 x L2 a result is marked

@@ -36,7 +36,13 @@ int64_t parse_size(const std::string& name, const std::string& text, int64_t low
 struct CommandLine::Parser {
     CLI::App app;
     Options options;
-    std::vector<std::string> type_names, sizes;
+    struct Size {
+        int64_t *value, low, high, small;
+    };
+    std::vector<std::pair<std::string, Size>> sizes;
+    std::vector<std::pair<std::string, int64_t*>> numbers;  // the sizes are among them
+    std::vector<std::pair<std::string, std::string*>> choices;
+    std::vector<std::string> shorthands;
 
     /// An option with a number, read by parse_size.
     template <typename Number>
@@ -51,6 +57,21 @@ struct CommandLine::Parser {
                 },
                 help)
             ->type_name("N");
+    }
+
+    /// An option that takes one of some words; an empty value means that it has no default.
+    void choice(const std::string& name, std::string& value, const std::vector<std::string>& words,
+                const std::string& help) {
+        app.add_option_function<std::string>(
+               name,
+               [&value, name, words](const std::string& text) {
+                   if (std::find(words.begin(), words.end(), text) == words.end())
+                       throw UsageError(
+                           fmt::format("{}: '{}' is not one of {}", name, text, fmt::join(words, ", ")));
+                   value = text;
+               },
+               value.empty() ? help : fmt::format("{} (default {})", help, value))
+            ->type_name(fmt::format("{}", fmt::join(words, "|")));
     }
 };
 
@@ -77,7 +98,7 @@ CommandLine::CommandLine(const std::string& program, const std::string& about) :
            "launches per sample; auto (default): enough to fill 100 us")
         ->type_name("N|auto");
     app.add_flag("--cold", o.cold, "flush the L2 cache before each sample");
-    choice("--check", o.check, {"full", "none"}, "none: for profilers, the table says unchecked");
+    parser->choice("--check", o.check, {"full", "none"}, "none: for profilers, the table says unchecked");
     parser->number("--seed", o.seed, 0, std::numeric_limits<int64_t>::max(),
                    "seed of the random inputs (default 1)");
     parser->number("--device", o.device, 0, 1023, "which GPU, as CUDA numbers those it sees (default 0)");
@@ -89,49 +110,52 @@ CommandLine::CommandLine(const std::string& program, const std::string& about) :
     app.add_flag("--simulate", o.simulate,
                  "run on the CPU simulator: counts and checks, no times, no GPU needed");
     app.add_flag("--explain", o.explain, "with --simulate: the counts of each source line, the worst first");
-    choice("--sizes", o.sizes, {"sweep", "test", "large"},
-           "print the sizes that the scripts run, a line of options each");
+    parser->choice("--sizes", o.sizes, {"sweep", "test", "large"},
+                   "print the sizes that the scripts run, a line of options each");
 }
 
 CommandLine::~CommandLine() = default;
 
-void CommandLine::size(const std::string& name, int64_t& value, int64_t low, int64_t high,
+void CommandLine::size(const std::string& name, int64_t& value, int64_t low, int64_t high, int64_t small,
                        const std::string& help) {
     number(name, value, low, high, help);
-    parser->sizes.push_back(name);
+    parser->sizes.push_back({name, {&value, low, high, small}});
+}
+
+void CommandLine::size_of_all(const std::string& name, const std::vector<std::string>& sizes,
+                              const std::string& help) {
+    CLI::Option* all = parser->app.add_option_function<std::string>(
+        name,
+        [this, name, sizes](const std::string& text) {
+            for (const auto& [size, s] : parser->sizes)
+                if (std::count(sizes.begin(), sizes.end(), size))
+                    *s.value = parse_size(name, text, s.low, s.high);
+        },
+        help);
+    all->type_name("N");
+    for (const std::string& size : sizes) all->excludes(parser->app.get_option(size));
+    parser->shorthands.push_back(name);
 }
 
 void CommandLine::number(const std::string& name, int64_t& value, int64_t low, int64_t high,
                          const std::string& help) {
     parser->number(name, value, low, high, fmt::format("{} (default {})", help, value));
+    parser->numbers.push_back({name, &value});
 }
 
 void CommandLine::types(const std::vector<std::string>& names) {
-    parser->type_names = names;
     parser->options.type = names.front();
-    choice("--type", parser->options.type, names, "element type");
+    parser->choice("--type", parser->options.type, names, "element type");
 }
 
 void CommandLine::choice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
                          const std::string& help) {
-    parser->app
-        .add_option_function<std::string>(
-            name,
-            [&value, name, choices](const std::string& text) {
-                if (std::find(choices.begin(), choices.end(), text) == choices.end())
-                    throw UsageError(
-                        fmt::format("{}: '{}' is not one of {}", name, text, fmt::join(choices, ", ")));
-                value = text;
-            },
-            value.empty() ? help : fmt::format("{} (default {})", help, value))
-        ->type_name(fmt::format("{}", fmt::join(choices, "|")));
+    parser->choice(name, value, choices, help);
+    parser->choices.push_back({name, &value});
 }
 
-void CommandLine::exclusive(const std::string& name, const std::string& other) {
-    parser->app.get_option(name)->excludes(parser->app.get_option(other));
-}
-
-Options CommandLine::parse(int argc, const char* const* argv, const std::vector<std::string>& variants) {
+Options CommandLine::parse(int argc, const char* const* argv, const std::vector<std::string>& variants,
+                           bool simulated) {
     try {
         parser->app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -139,6 +163,11 @@ Options CommandLine::parse(int argc, const char* const* argv, const std::vector<
         std::replace(line.begin(), line.end(), '\n', ' ');
         throw UsageError(line);
     }
+    const bool shorthand =
+        std::any_of(parser->shorthands.begin(), parser->shorthands.end(),
+                    [this](const std::string& name) { return parser->app.count(name) > 0; });
+    for (const auto& [name, s] : parser->sizes)
+        if (simulated && !shorthand && !parser->app.count(name)) *s.value = s.small;
     for (const std::string& name : parser->options.variants)
         if (std::find(variants.begin(), variants.end(), name) == variants.end())
             throw UsageError(
@@ -146,8 +175,16 @@ Options CommandLine::parse(int argc, const char* const* argv, const std::vector<
     return parser->options;
 }
 
-bool CommandLine::given(const std::string& name) const {
-    return parser->app.count(name) > 0;
+std::vector<std::pair<std::string, int64_t>> CommandLine::numbers() const {
+    std::vector<std::pair<std::string, int64_t>> all;
+    for (const auto& [name, value] : parser->numbers) all.emplace_back(name.substr(2), *value);
+    return all;
+}
+
+std::vector<std::pair<std::string, std::string>> CommandLine::choices() const {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& [name, value] : parser->choices) all.emplace_back(name.substr(2), *value);
+    return all;
 }
 
 std::string CommandLine::help_text() const {
@@ -155,5 +192,7 @@ std::string CommandLine::help_text() const {
 }
 
 std::string CommandLine::size_names() const {
-    return fmt::format("{}", fmt::join(parser->sizes, ", "));
+    std::vector<std::string> names = parser->shorthands;
+    for (const auto& size : parser->sizes) names.push_back(size.first);
+    return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// How often each variant is timed unless --repeats says otherwise (the tutorial texts' name; they took 10).
@@ -41,9 +42,12 @@ class CommandLine {
     CommandLine(const std::string& program, const std::string& about);
     ~CommandLine();
 
-    /// Adds an option for a size of the problem, low to high; `value` keeps its default where it is not
-    /// given.
-    void size(const std::string& name, int64_t& value, int64_t low, int64_t high, const std::string& help);
+    /// Adds an option for a size of the problem, low to high. Where it is not given, `value` stays as it is; in a
+    /// simulated run, which takes some thousand times longer, it becomes `small`.
+    void size(const std::string& name, int64_t& value, int64_t low, int64_t high, int64_t small,
+              const std::string& help);
+    /// Adds an option that sets several sizes to one number, and cannot be given beside them.
+    void size_of_all(const std::string& name, const std::vector<std::string>& sizes, const std::string& help);
     /// Adds an option for a number that is no size of the problem (threads a block, an offset).
     void number(const std::string& name, int64_t& value, int64_t low, int64_t high, const std::string& help);
     /// The names that --type takes; the first is the default.
@@ -51,12 +55,13 @@ class CommandLine {
     /// Adds an option that takes one of `choices`; the value that it has now is the default.
     void choice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
                 const std::string& help);
-    /// These two cannot both be given.
-    void exclusive(const std::string& name, const std::string& other);
-
-    /// Reads the command line. Throws UsageError; --help and --list only set their flags.
-    Options parse(int argc, const char* const* argv, const std::vector<std::string>& variants);
-    bool given(const std::string& name) const;
+    /// Reads the command line. Throws UsageError; --help and --list only set their flags. `simulated`: sizes that are
+    /// not given are small.
+    Options parse(int argc, const char* const* argv, const std::vector<std::string>& variants,
+                  bool simulated = false);
+    /// What was parsed, defaults too: "rows" and its number; "op" and its word.
+    std::vector<std::pair<std::string, int64_t>> numbers() const;
+    std::vector<std::pair<std::string, std::string>> choices() const;
     std::string help_text() const;
     /// "--rows, --cols": the sizes, for a message that asks for less.
     std::string size_names() const;

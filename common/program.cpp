@@ -18,7 +18,7 @@ Program::Program(std::string family_name, std::string program_name, std::string 
       argc(count),
       argv(arguments) {}
 
-int Program::run(const std::vector<Entry>& entries, const std::function<int()>& body) {
+int Program::run(const std::vector<Label>& labels, const std::function<int()>& body) {
     const auto fail = [this](const std::string& message, int code) {
         std::fflush(stdout);
         fmt::print(stderr, "{}/{}: {}\n", family, name, message);
@@ -26,14 +26,14 @@ int Program::run(const std::vector<Entry>& entries, const std::function<int()>& 
     };
     try {
         std::vector<std::string> names;
-        for (const Entry& e : entries) names.push_back(e.name);
-        options = command_line.parse(argc, argv, names);
+        for (const Label& e : labels) names.push_back(e.name);
+        options = command_line.parse(argc, argv, names, simulated());
         if (options.help) {
             fmt::print("{}\n", command_line.help_text());
             return EXIT_RIGHT;
         }
         if (options.list) {
-            for (const Entry& e : entries) fmt::print("{:<24} {:<8} {}\n", e.name, name_of(e.role), e.note);
+            for (const Label& e : labels) fmt::print("{:<24} {:<8} {}\n", e.name, name_of(e.role), e.note);
             return EXIT_RIGHT;
         }
         if (!options.sizes.empty()) {
@@ -71,6 +71,17 @@ int Program::nothing_to_do(const std::string& why) const {
 
 void Program::open_device() {
     device = ::open_device(options.device);
+}
+
+Problem Program::problem(const std::string& headline) const {
+    Problem p;
+    p.family = family;
+    p.program = name;
+    p.type = options.type;
+    p.sizes = command_line.numbers();
+    p.choices = command_line.choices();
+    p.headline = headline;
+    return p;
 }
 
 int Program::measure(const Problem& problem, std::vector<Variant> variants) {

@@ -23,22 +23,19 @@ class Program {
     /// GPU can hold.
     std::vector<std::string> sweep_sizes, test_sizes, large_sizes;
 
-    /// What --list shows of a variant.
-    struct Entry {
-        std::string name, note;
-        Role role;
-    };
-
     /// Reads the command line and runs `body`, which does the work of the family and returns the exit code.
     /// --help, --list and usage errors are answered here, and errors end as the exit codes say
     /// (cuda_error.cuh).
-    int run(const std::vector<Entry>& entries, const std::function<int()>& body);
+    int run(const std::vector<Label>& labels, const std::function<int()>& body);
 
     /// For an empty problem: says so. The exit code is that of success.
     int nothing_to_do(const std::string& why) const;
 
     /// Opens the GPU that --device names, or ends the program with a hint.
     void open_device();
+
+    /// The problem as the command line gives it: family, program, type, sizes and choices.
+    Problem problem(const std::string& headline) const;
 
     /// Runs, reports and records the variants; the exit code says whether all were right.
     int measure(const Problem& problem, std::vector<Variant> variants);

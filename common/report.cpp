@@ -220,6 +220,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"role", name_of(m.variant->role)},
             {"note", m.variant->note},
             {"problem", sizes},
+            {"headline", problem.headline},
             {"type", problem.type},
             {"status", name_of(m.status)},
             {"reason", m.reason.empty() ? json(nullptr) : json(m.reason)},

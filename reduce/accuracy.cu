@@ -3,15 +3,14 @@
 // Idea:   each addition rounds, by up to u = 2^-24 of what it yields; so what counts is how large the partial
 //         sums are, and through how many additions an element goes.
 //         one_by_one:  n additions, in the end to a sum that is n times an element: bounded by n u. When the
-//         sum
-//                      is 2^24 times the element, adding it changes nothing: the sum of 1.23 sticks at 2^25.
+//                      sum is 2^24 times the element, adding it changes nothing: 1.23 sticks at 2^25.
 //         float:       a running sum a thread and a tree, as in the other programs: n / threads additions.
 //         pairwise:    a tree from the first addition: log2(n).
 //         compensated: TwoSum (Knuth; Kahan's and Neumaier's sums are of this kind) yields what an addition
 //                      lost, which is a float itself, and adds it up apart: as good as twice the digits.
 //         double:      floats are added in double and rounded once. Where double is fast, the simplest.
-// Cost:   compensation is six additions for one, all in the shadow of the memory; double is twice the
-// registers. The bounds (relative to the sum of |x|) are proved ones, and a sum that passes its bound is
+// Cost:   compensation is six additions for one, all in the shadow of the memory; double is twice the registers.
+// The bounds (relative to the sum of |x|) are proved ones, and a sum that passes its bound is
 // reported as wrong. Text 1 sums 1e8 times 1.23 in double (122999999.998770) and says that float is worse:
 // the last row.
 #include "reduce.cuh"
@@ -170,13 +169,7 @@ int measure(Program& program, int64_t n) {
     const auto expected = reference(Sum<float>(), input.data(), n, 1);
     const double exact = static_cast<double>(expected.value) + expected.rest;
     ReadCeiling<float> read(input, in, program.device.multiprocessors);
-    Problem problem;
-    problem.family = "reduce";
-    problem.program = program.name;
-    problem.headline = "sum of " + std::to_string(n) + " float";
-    problem.type = "float";
-    problem.sizes = {{"n", n}};
-    problem.choices = {{"op", "sum"}};
+    Problem problem = program.problem("sum of " + std::to_string(n) + " float");
     problem.bytes = 4.0 * static_cast<double>(n);
     problem.working_set = problem.bytes;
     problem.ceiling = "read";
@@ -186,7 +179,8 @@ int measure(Program& program, int64_t n) {
     };
     std::vector<Variant> variants = {read.variant()};
     for (const Scheme& s : schemes)
-        variants.push_back({s.name, s.note, Role::rung, [&] { s.launch(in.data(), n, result.data()); },
+        variants.push_back({{s.name, s.note, Role::rung},
+                            [&] { s.launch(in.data(), n, result.data()); },
                             [&] {
                                 float got;
                                 result.download(&got);
@@ -205,18 +199,16 @@ int main(int argc, char** argv) {
     Program program("reduce", "accuracy", "How wrong sums of floats are, by the way they are made.", argc,
                     argv);
     program.command_line.types({"float"});
-    program.command_line.size("--n", n, 1, MAX_N, "the most elements");
+    program.command_line.size("--n", n, 1, MAX_N, 20000, "the most elements");
     program.sweep_sizes = {"--n 1000000", "--n 100000000"};
-    program.test_sizes = {"--n 1", "--n 1000", "--n 1025", "--n 20011"};
+    program.test_sizes = {"--n 1", "--n 33", "--n 1000", "--n 1025", "--n 20011"};
     program.large_sizes = {"--n 16777217"};
-    const std::vector<Program::Entry> entries = {
-        ReadCeiling<float>::entry(),
-        {"float", "running sums", Role::rung},
-        {"pairwise", "a tree from the start", Role::rung},
-        {"compensated", "running sums and what they lost", Role::rung},
-        {"double", "running sums in double", Role::rung}};
-    return program.run(entries, [&] {
-        if (simulated() && !program.command_line.given("--n")) n = 20000;
+    const std::vector<Label> labels = {ReadCeiling<float>::label(),
+                                       {"float", "running sums", Role::rung},
+                                       {"pairwise", "a tree from the start", Role::rung},
+                                       {"compensated", "running sums and what they lost", Role::rung},
+                                       {"double", "running sums in double", Role::rung}};
+    return program.run(labels, [&] {
         program.open_device();
         return measure(program, n);
     });

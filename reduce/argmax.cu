@@ -7,9 +7,8 @@
 //         the value, above the inverted index. The greatest key is the greatest value and, of equal values,
 //         the lowest index, so argmax is a max of unsigned numbers. NaN gets the greatest bits of all.
 // Cost:   keys have room for 4-byte elements and 2^32 of them. Doubles, and more elements, take pairs of
-// value
-//         and index: the same kernel with another last step. If every thread looked its pack up, the 135168
-//         threads of an H200 would read 8 MB again: more than the rest of the end takes.
+//         value and index: the same kernel with another last step. If every thread looked its pack up, the
+//         135168 threads of an H200 would read 8 MB again: more than the rest of the end takes.
 // Wrong still: as in vectorized.cu, the launch.
 // Texts: none.
 #include "cub.cuh"

@@ -7,13 +7,11 @@
 // Cost:   the result must hold the neutral element first; here that is a launch of one thread, and is timed.
 //         What the chip has no instruction for is a loop around compare-and-swap.
 // Wrong still: blocks come in whatever order they come, and float addition is not associative: (a + b) + c
-// and
-//         a + (b + c) are rounded differently. So the sum of floats differs from run to run in its last
-//         digits (below the table; a max or a sum of ints does not). single_pass.cu is as fast and always the
-//         same.
+//         and a + (b + c) are rounded differently. So the sum of floats differs from run to run in its
+//         last digits (below the table; a max or a sum of ints does not). single_pass.cu is as fast and
+//         always the same.
 // Text 1's next chapter goes this way. A compare-and-swap loop must compare bits: as numbers, NaN differs
-// from
-//         itself and the loop would never end.
+//         from itself and the loop would never end.
 #include "reduce.cuh"
 
 /// *address = op(*address, value), in one step.

@@ -2,8 +2,8 @@
 //
 // Rules:  NaN       a sum with NaN is NaN; max and min: NaN wins wherever it stands; argmax: the first NaN
 //         ties      argmax: the lowest index; zeros of both signs are equal
-//         nothing   the neutral element: 0 for a sum, -Inf or the lowest int for a max, the opposite for a
-//         min overflow  sums of int are int64_t
+//         nothing   the neutral element: 0 for a sum, -Inf or the lowest int for a max, the opposite for a min
+//         overflow  sums of int are int64_t
 // An operator is commutative and has a neutral element, so that any order and any padding give its result; a
 // sum of floats is so but for rounding.
 #pragma once

@@ -83,14 +83,14 @@ class ReadCeiling {
           blocks(READ_BLOCKS_PER_MULTIPROCESSOR * multiprocessors),
           of_warp(int64_t{blocks} * (READ_THREADS / WARP_SIZE)) {}
 
-    static Program::Entry entry() { return {"read", "16 bytes a load: the ceiling", Role::ceiling}; }
+    static Label label() { return {"read", "16 bytes a load: the ceiling", Role::ceiling}; }
     void poison() { of_warp.poison(); }
     Variant variant() {
         const auto launch = [this] {
             read_words<<<blocks, READ_THREADS>>>(reinterpret_cast<const uint4*>(in.data()), in.bytes() / 16,
                                                  of_warp.data());
         };
-        return {entry().name, entry().note, Role::ceiling, launch, [this] { return check(); }};
+        return {label(), launch, [this] { return check(); }};
     }
 
  private:
@@ -152,27 +152,27 @@ class ReduceBy {
     /// A rung: launch(task) for each operator and type. It must give the same bits each time.
     template <typename L>
     void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        add({name, note, Role::rung, Kind::plain, {}, obstacle}, launch);
+        add({{name, note, Role::rung}, Kind::plain, {}, obstacle}, launch);
     }
     /// A rung that uses task.array, whatever is in it, with room for a last block of 1024.
     template <typename L>
     void with_array(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, Kind::with_array, {}, {}}, launch);
+        add({{name, note, Role::rung}, Kind::with_array, {}, {}}, launch);
     }
     /// A rung that reduces task.array instead of task.in, in place.
     template <typename L>
     void in_place(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, Kind::in_place, {}, {}}, launch);
+        add({{name, note, Role::rung}, Kind::in_place, {}, {}}, launch);
     }
     /// A rung whose additions come in no fixed order.
     template <typename L>
     void unordered(const char* name, const char* note, L launch) {
-        add({name, note, Role::rung, Kind::unordered, {}, {}}, launch);
+        add({{name, note, Role::rung}, Kind::unordered, {}, {}}, launch);
     }
     /// The vendor's library.
     template <typename L>
     void peer(const char* name, const char* note, L launch, Obstacle obstacle) {
-        add({name, note, Role::peer, Kind::unordered, {}, obstacle}, launch);
+        add({{name, note, Role::peer}, Kind::unordered, {}, obstacle}, launch);
     }
     /// Shows, below the table, how many different results this many launches of each rung give.
     void show_repeats(int launches) { repeats_shown = launches; }
@@ -189,9 +189,7 @@ class ReduceBy {
         Launch<Op<int>> i32;
     };
     enum class Kind { plain, with_array, in_place, unordered };
-    struct Rung {
-        std::string name, note;
-        Role role;
+    struct Rung : Label {
         Kind kind;
         std::tuple<ByType<Ops>...> launches;
         Obstacle obstacle;
@@ -231,7 +229,7 @@ ReduceBy<Ops...>::ReduceBy(const char* name, const char* about, int argc, char**
     program.command_line.types({"double", "float", "int"});
     program.command_line.choice("--op", op, ops, "what the elements are reduced to");
     program.command_line.choice("--data", data, DATA, "kind of input");
-    program.command_line.size("--n", n, 0, MAX_N, "elements");
+    program.command_line.size("--n", n, 0, MAX_N, 20000, "elements");
     program.command_line.number("--offset", offset, 0, 1023,
                                 "elements that the input starts past an aligned address");
 
@@ -289,12 +287,10 @@ void ReduceBy<Ops...>::check_block() const {
 
 template <template <typename> class... Ops>
 int ReduceBy<Ops...>::run() {
-    std::vector<Program::Entry> entries = {ReadCeiling<float>::entry()};
-    for (const Rung& r : rungs) entries.push_back({r.name, r.note, r.role});
-    return program.run(entries, [this] {
+    std::vector<Label> labels = {ReadCeiling<float>::label()};
+    labels.insert(labels.end(), rungs.begin(), rungs.end());
+    return program.run(labels, [this] {
         check_block();
-        // A simulated run is small unless the command line asks for more.
-        if (simulated() && !program.command_line.given("--n")) n = 20000;
         if (program.options.print && n > LONGEST_PRINTED)
             throw UsageError("--print: shows at most 64 elements");
         if (n == 0 && op == "argmax") throw UsageError("--n: the argmax of nothing is nowhere");
@@ -344,16 +340,7 @@ int ReduceBy<Ops...>::measure(const Get& launch_of) {
     const Expected<Op> expected =
         reference(Op(), input.data() + offset, n, int64_t{MAX_BLOCK_SIZE} * multiprocessors);
 
-    Problem problem;
-    problem.family = "reduce";
-    problem.program = program.name;
-    problem.headline = op + " of " + std::to_string(n) + " " + program.options.type;
-    problem.type = program.options.type;
-    problem.sizes = {{"n", n}};
-    problem.choices = {{"op", op}};
-    if (block != default_block) problem.sizes.push_back({"block", block});
-    if (offset) problem.sizes.push_back({"offset", offset});
-    if (data != DATA.front()) problem.choices.push_back({"data", data});
+    Problem problem = program.problem(op + " of " + std::to_string(n) + " " + program.options.type);
     problem.bytes = static_cast<double>(n) * sizeof(Element);
     problem.working_set = problem.bytes;
     problem.ceiling = "read";
@@ -371,10 +358,7 @@ int ReduceBy<Ops...>::measure(const Get& launch_of) {
 
     std::vector<Variant> variants = {read.variant()};
     for (const Rung& r : rungs) {
-        Variant v;
-        v.name = r.name;
-        v.note = r.note;
-        v.role = r.role;
+        Variant v{r};
         v.launch = [&task, launch = launch_of(r)] { launch(task); };
         v.check = [&, ordered = r.kind != Kind::unordered,
                    before = std::make_shared<std::optional<Value>>()] {

@@ -1,9 +1,9 @@
 // single_pass.cu: the block that comes last does the rest.
 //
 // Idea:   each block writes its value to global memory and then takes a ticket, one more than the block
-// before
-//         it got. Who gets the highest has come last: all other values are there, and it combines them, in
-//         the order of the blocks, so that it does not matter which one it is: same bits in every run.
+//         before it got. Who gets the highest has come last: all other values are there, and it combines
+//         them, in the order of the blocks, so that it does not matter which one it is: same bits in every
+//         run.
 // The first fence: a thread's writes may become visible to other blocks in another order than it made them.
 //         __threadfence() between value and ticket orders them: who sees the ticket sees the value. Without
 //         it the last block may add what was in the array before: poison, or the last launch's value, which

@@ -1,18 +1,16 @@
 // unrolled.cu: eight elements a thread, and a tree without a loop.
 //
 // Idea:   a block takes eight blocks' worth: each thread adds eight elements as it loads them, eight loads
-// under
-//         way at once, so no thread is idle in the first step. The block size is a template parameter: all
-//         bounds are known, and the compiler writes the steps out, none of them with a test of the loop.
-//         The last 64 elements are one warp's work, which needs no barrier of the block.
+//         under way at once, so no thread is idle in the first step. The block size is a template
+//         parameter: all bounds are known, and the compiler writes the steps out, none of them with a test
+//         of the loop. The last 64 elements are one warp's work, which needs no barrier of the block.
 // Cost:   a kernel for each block size; powers of two only, others are refused.
-// The last warp: the texts' generation left out all synchronisation here and declared the array `volatile`:
-// the
-//         lanes of a warp ran in lock step, so all 32 could add, and those that should not did no harm. Since
-//         Volta they need not run so: a lane may read its partner's element before the partner has written
-//         it, or after it has written its next. That is a race that compiles, and mostly passes. A guard for
-//         the lanes that add, and __syncwarp() between the steps, replace it here; shuffles replace the array
-//         as well (shuffle.cu).
+// The last warp: the texts' generation left out all synchronisation here and declared the array
+//         `volatile`: the lanes of a warp ran in lock step, so all 32 could add, and those that should not
+//         did no harm. Since Volta they need not run so: a lane may read its partner's element before the
+//         partner has written it, or after it has written its next. That is a race that compiles, and
+//         mostly passes. A guard for the lanes that add, and __syncwarp() between the steps, replace it
+//         here; shuffles replace the array as well (shuffle.cu).
 // Wrong still: complete_unroll works in place, through global memory. 4 or 8 bytes a load; a block whose
 //         elements are summed leaves its place to a new one, with new index arithmetic.
 // Text 2, reduceCompleteUnroll. In the text threads past the end return before the barrier, the last blocks

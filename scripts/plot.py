@@ -28,8 +28,7 @@ def main():
     for family in dict.fromkeys(r["family"] for r in measured):
         mine = [r for r in measured if r["family"] == family]
         largest = max(mine, key=lambda r: r["bytes"] or r["flops"] or 0)
-        rows = [r for r in mine if r["problem"] == largest["problem"] and r["type"] == largest["type"]
-                and r["role"] != "ceiling"]
+        rows = [r for r in mine if r["headline"] == largest["headline"] and r["role"] != "ceiling"]
         names = [f'{r["program"]}: {r["variant"]}' for r in rows]
         values = [100 * r["fraction_of_ceiling"] for r in rows]
         colours = ["tab:orange" if r["role"] == "peer" else "tab:blue" for r in rows]
@@ -37,8 +36,7 @@ def main():
         axes.barh(names[::-1], values[::-1], color=colours[::-1])
         axes.axvline(100, color="black", linewidth=1)
         axes.set_xlabel(f'% of {rows[0]["ceiling"]}')
-        size = " x ".join(str(v) for v in largest["problem"].values())
-        axes.set_title(f'{family}, {size} {largest["type"]}, {largest["gpu"]}', fontsize=10)
+        axes.set_title(f'{family}: {largest["headline"]}, {largest["gpu"]}', fontsize=10)
         figure.tight_layout()
         path = os.path.join(arguments.out, f"{family}.png")
         figure.savefig(path, dpi=110)

@@ -21,12 +21,6 @@ def read(path):
         return [json.loads(line) for line in lines if line.strip()]
 
 
-def size_of(record):
-    """The problem in words: "8192 x 8192 float"."""
-    numbers = " x ".join(str(value) for value in record["problem"].values())
-    return f'{numbers} {record["type"]}'
-
-
 def markdown(rows):
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join([lines[0], "|" + "---|" * len(rows[0])] + lines[1:]) + "\n"
@@ -72,11 +66,11 @@ def overview(records):
                      for way in ("load", "store")]
             rows.append([r["program"], r["variant"]] + ["-" if c is None else f"{c:.2f}" for c in cells] + [r["status"]])
         return markdown(rows)
-    sizes = list(dict.fromkeys(size_of(r) for r in records))
+    sizes = list(dict.fromkeys(r["headline"] for r in records))
     table = {}
     for r in records:
         if r["role"] != "ceiling":
-            table.setdefault((r["program"], r["variant"]), {})[size_of(r)] = percent(r)
+            table.setdefault((r["program"], r["variant"]), {})[r["headline"]] = percent(r)
     rows = [["program", "variant"] + sizes]
     rows += [[*key] + [cells.get(size, "") for size in sizes] for key, cells in table.items()]
     return markdown(rows)
@@ -95,7 +89,7 @@ def table_for(records, family, filters):
         f'{first["gpu"]}, driver CUDA {first["driver"]}, runtime {first["runtime"]}, {first["compiler"]}, '
         f'revision {first["revision"]}, {first["date"][:10]}')
     if wanted and not first["simulated"]:
-        source = f"{size_of(first)}; " + source
+        source = first['headline'] + '; ' + source
     return f"{table}\n{source}\n"
 
 

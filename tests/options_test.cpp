@@ -9,18 +9,24 @@ namespace {
 
 // A program with the sizes --rows, --cols and --n and the variants a and b.
 struct Parsed {
-    int64_t rows = 8192, cols = 8192, n = 0;
+    int64_t rows = 8192, cols = 8192, block = 128;
+    std::string op = "sum";
     Options options;
+    std::vector<std::pair<std::string, int64_t>> numbers;
+    std::vector<std::pair<std::string, std::string>> choices;
 
-    explicit Parsed(std::vector<const char*> arguments) {
+    explicit Parsed(std::vector<const char*> arguments, bool simulated = false) {
         CommandLine line("family/program", "about");
         line.types({"float", "double"});
-        line.size("--rows", rows, 0, 2000000000, "rows");
-        line.size("--cols", cols, 1, 2000000000, "columns");
-        line.size("--n", n, 0, 100, "both");
-        line.exclusive("--n", "--rows");
+        line.size("--rows", rows, 0, 2000000000, 256, "rows");
+        line.size("--cols", cols, 1, 2000000000, 192, "columns");
+        line.size_of_all("--n", {"--rows", "--cols"}, "both");
+        line.number("--block", block, 32, 1024, "threads");
+        line.choice("--op", op, {"sum", "max"}, "operator");
         arguments.insert(arguments.begin(), "program");
-        options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"});
+        options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
+        numbers = line.numbers();
+        choices = line.choices();
     }
 };
 
@@ -62,6 +68,29 @@ TEST(Options, Values) {
     EXPECT_EQ(p.options.variants, (std::vector<std::string>{"b", "a"}));
     EXPECT_EQ(p.options.json_file, "x.jsonl");
     EXPECT_EQ(Parsed({"--batch", "auto"}).options.batch, 0);
+}
+
+TEST(Options, OneNumberForAllSizes) {
+    const Parsed p({"--n", "128"});
+    EXPECT_EQ(p.rows, 128);
+    EXPECT_EQ(p.cols, 128);
+    EXPECT_NE(error_of({"--n", "0"}).find("--n: '0' is not a whole number from 1"),
+              std::string::npos);  // --cols' range
+}
+
+TEST(Options, ASimulatedRunIsSmallUnlessToldOtherwise) {
+    EXPECT_EQ(Parsed({}, true).rows, 256);
+    EXPECT_EQ(Parsed({}, true).cols, 192);
+    EXPECT_EQ(Parsed({"--rows", "7"}, true).rows, 7);
+    EXPECT_EQ(Parsed({"--rows", "7"}, true).cols, 192);
+    EXPECT_EQ(Parsed({"--n", "9"}, true).cols, 9);
+}
+
+TEST(Options, TheProblemIsWhatWasParsed) {
+    const Parsed p({"--rows", "2", "--op", "max"});
+    EXPECT_EQ(p.numbers,
+              (std::vector<std::pair<std::string, int64_t>>{{"rows", 2}, {"cols", 8192}, {"block", 128}}));
+    EXPECT_EQ(p.choices, (std::vector<std::pair<std::string, std::string>>{{"op", "max"}}));
 }
 
 TEST(ParseSize, Suffixes) {
@@ -117,7 +146,7 @@ TEST(Options, WhatCannotBeCarriedOut) {
 TEST(Options, HelpNamesEveryOption) {
     CommandLine line("family/program", "what it is about");
     int64_t rows = 5;
-    line.size("--rows", rows, 0, 10, "rows of A");
+    line.size("--rows", rows, 0, 10, 1, "rows of A");
     const std::string help = line.help_text();
     for (const char* word : {"what it is about",
                              "--help",

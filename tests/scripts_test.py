@@ -15,7 +15,7 @@ tables = [sys.executable, os.path.join(root, "scripts/tables.py")]
 
 def record(**changes):
     base = dict(family="transpose", program="padded", variant="padded", role="rung", note="a note",
-                problem={"rows": 64, "cols": 32}, type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
+                problem={"rows": 64, "cols": 32}, headline="64 x 32 float", type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
                 time_ms_stddev=0.01, gbps=1234.4, tflops=None, l2_resident=False, fraction_of_ceiling=0.75,
                 fraction_low=0.74, fraction_high=0.76, speedup_over_peer=None, simulated=False, counts=None, gpu="A GPU",
                 driver="13.0", runtime="13.0", compiler="nvcc", revision="abc", date="2026-01-02T03:04:05Z")
@@ -30,7 +30,7 @@ class Tables(unittest.TestCase):
         with open(self.records, "w", encoding="utf-8") as file:
             file.write(record(variant="copy", role="ceiling", fraction_of_ceiling=1.0))
             file.write(record())
-            file.write(record(problem={"rows": 1, "cols": 1}, status="wrong", time_ms_mean=None, time_ms_stddev=None,
+            file.write(record(problem={"rows": 1, "cols": 1}, headline="1 x 1 float", status="wrong", time_ms_mean=None, time_ms_stddev=None,
                               fraction_of_ceiling=None, fraction_low=None, fraction_high=None))
         with open(self.page, "w", encoding="utf-8") as file:
             file.write("before\n<!-- table: transpose rows=64 type=float -->\nold\n<!-- /table -->\nafter\n"

@@ -1,11 +1,10 @@
 // copy.cu: how fast can bytes move at all?
 //
-// Idea:   a copy reads and writes every byte once, as a transpose must, and nothing stands in its way. What
-// is left to
-//         choose is how many bytes each thread moves. The memory is far away, so its speed is that of the
-//         bytes under way: threads on a multiprocessor x bytes a thread (Little's law). An H200 wants about
-//         48 KB under way on each multiprocessor (NVIDIA's CUB tunes for that figure); 2048 threads with 4
-//         bytes are 8 KB.
+// Idea:   a copy reads and writes every byte once, as a transpose must, and nothing stands in its way.
+//         What is left to choose is how many bytes each thread moves. The memory is far away, so its speed
+//         is that of the bytes under way: threads on a multiprocessor x bytes a thread (Little's law). An
+//         H200 wants about 48 KB under way on each multiprocessor (NVIDIA's CUB tunes for that figure);
+//         2048 threads with 4 bytes are 8 KB.
 // Cost:   16-byte accesses need addresses that are multiples of 16.
 // Wrong still: nothing. The copy with 16 bytes a thread is the ceiling of this family.
 // Text 1 and 2: coalesced access, memory transactions.

@@ -1,12 +1,10 @@
 // dynamic.cu: the size of the tile is chosen at launch.
 //
-// Idea:   `extern __shared__` has no size and no shape: the launch gives the bytes, and the kernel makes rows
-// and
-//         columns by hand, tile[row * pitch + col]. With that a tile can be larger than the 48 KB that a
-//         kernel gets unasked: a 128 x 129 tile of floats is 66 KB.
-// Cost:   a multiplication for each index; above 48 KB the kernel must be allowed to (cudaFuncSetAttribute),
-// and the
-//         larger the tile, the fewer blocks fit on a multiprocessor.
+// Idea:   `extern __shared__` has no size and no shape: the launch gives the bytes, and the kernel makes
+//         rows and columns by hand, tile[row * pitch + col]. With that a tile can be larger than the 48 KB
+//         that a kernel gets unasked: a 128 x 129 tile of floats is 66 KB.
+// Cost:   a multiplication for each index; above 48 KB the kernel must be allowed to
+//         (cudaFuncSetAttribute), and the larger the tile, the fewer blocks fit on a multiprocessor.
 // Wrong still: one block of 66 KB waits at its barrier with much of the multiprocessor's shared memory.
 // Larger is not
 //         faster by itself; what counts is how many bytes are under way.

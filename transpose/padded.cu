@@ -1,20 +1,16 @@
 // padded.cu: one spare column, and the bank conflicts are gone.
 //
 // Idea:   in a tile with 33 columns element (y, x) lies in bank (33 y + x) mod 32 = (y + x) mod 32: the
-// elements of a
-//         column lie in 32 different banks, and so do those of a row.
+//         elements of a column lie in 32 different banks, and so do those of a row.
 // Which padding? By arithmetic, not by trial. A pad of P gives the column a stride of 32 + P elements:
 //         4-byte elements: bank (P y) mod 32 for lanes y = 0..31: P = 1 is free of conflicts, P = 2 hits
-//         every
-//                          other bank (2-way), P = 4 every fourth (4-way);
-//         8-byte elements: the hardware serves half a warp at a time, two banks a lane: banks (2 P y) mod 32
-//         and the
-//                          next for y = 0..15: P = 1 is free again, P = 2 is 2-way, P = 4 is 4-way.
+//                          every other bank (2-way), P = 4 every fourth (4-way);
+//         8-byte elements: the hardware serves half a warp at a time, two banks a lane: banks (2 P y) mod
+//                          32 and the next for y = 0..15: P = 1 is free again, P = 2 is 2-way, P = 4 4-way.
 //         So one element is right for both; the paddings of two and four that are found by trial are not.
 // Cost:   3 % of the tile is never used.
-// Wrong still: blocks of 1024 threads: two fit on a multiprocessor, and while one waits at its barrier half
-// of the
-//         loads are missing. And each thread has one element under way.
+// Wrong still: blocks of 1024 threads: two fit on a multiprocessor, and while one waits at its barrier
+//         half of the loads are missing. And each thread has one element under way.
 // Text 1, transpose2; text 3, padding.
 #include "transpose.cuh"
 

@@ -1,8 +1,8 @@
 // shared.cu: let shared memory do the turning.
 //
 // Idea:   a block reads a 32 x 32 tile row by row into shared memory and writes it column by column: in
-// global memory
-//         both sides are now rows, coalesced. The scattered side is in shared memory, which has no sectors.
+//         global memory both sides are now rows, coalesced. The scattered side is in shared memory, which
+//         has no sectors.
 // Cost:   a barrier: the column that a warp writes was read by 32 other warps.
 // Wrong still: shared memory has banks. Element (y, x) of a tile with 32 columns lies in bank (32 y + x) mod
 // 32 = x:

@@ -1,10 +1,9 @@
 // tma.cu: Hopper's copy engine moves the tiles.
 //
-// Idea:   one thread asks for a whole box of the matrix (cp.async.bulk.tensor); the tensor memory accelerator
-// computes
-//         the addresses, skips what lies outside, lays the box into shared memory already swizzled, and
-//         counts the bytes on an mbarrier, at which the block waits. The threads only turn the tile, and
-//         another such copy takes it back. No thread holds an address or a guard.
+// Idea:   one thread asks for a whole box of the matrix (cp.async.bulk.tensor); the tensor memory
+//         accelerator computes the addresses, skips what lies outside, lays the box into shared memory
+//         already swizzled, and counts the bytes on an mbarrier, at which the block waits. The threads
+//         only turn the tile, and another such copy takes it back. No thread holds an address or a guard.
 // Banks:  CU_TENSOR_MAP_SWIZZLE_128B keeps 16-byte chunk c of row r at c XOR (r mod 8), with rows of 128
 // bytes; so a
 //         tile is two boxes of 128 bytes side by side. A thread turns a patch of V x V elements in registers.

@@ -68,25 +68,23 @@ class Transpose {
     /// A rung: launch(in, out, extent) for float and double.
     template <typename L>
     void variant(const char* variant_name, const char* note, L launch, Obstacle obstacle = {}) {
-        rungs.push_back({variant_name, note, Role::rung, true, launch, launch, obstacle});
+        rungs.push_back({{variant_name, note, Role::rung}, true, launch, launch, obstacle});
     }
     /// A way to copy A, shown beside the transposes; checked against A itself.
     template <typename L>
     void copy(const char* variant_name, const char* note, L launch) {
-        rungs.push_back({variant_name, note, Role::rung, false, launch, launch, {}});
+        rungs.push_back({{variant_name, note, Role::rung}, false, launch, launch, {}});
     }
     /// The vendor's library.
     void peer(const char* variant_name, const char* note, Launch<float> f32, Launch<double> f64,
               Obstacle obstacle) {
-        rungs.push_back({variant_name, note, Role::peer, true, f32, f64, obstacle});
+        rungs.push_back({{variant_name, note, Role::peer}, true, f32, f64, obstacle});
     }
 
     int run();
 
  private:
-    struct Rung {
-        std::string name, note;
-        Role role;
+    struct Rung : Label {
         bool transposes;
         Launch<float> f32;
         Launch<double> f64;
@@ -97,17 +95,17 @@ class Transpose {
 
     Program program;
     std::vector<Rung> rungs;
-    int64_t rows = 8192, cols = 8192, n = 0;
+    int64_t rows = 8192, cols = 8192;
 };
 
 inline Transpose::Transpose(const char* name, const char* about, int argc, char** argv)
     : program("transpose", name, about, argc, argv) {
     program.command_line.types({"float", "double"});
-    program.command_line.size("--rows", rows, 0, MAX_SIDE, "rows of A");
-    program.command_line.size("--cols", cols, 0, MAX_SIDE, "columns of A");
-    program.command_line.size("--n", n, 0, MAX_SIDE, "rows and columns; the tutorial's case is --n 128");
-    program.command_line.exclusive("--n", "--rows");
-    program.command_line.exclusive("--n", "--cols");
+    // In a simulated run 8 x 6 tiles of 32 x 32.
+    program.command_line.size("--rows", rows, 0, MAX_SIDE, 256, "rows of A");
+    program.command_line.size("--cols", cols, 0, MAX_SIDE, 192, "columns of A");
+    program.command_line.size_of_all("--n", {"--rows", "--cols"},
+                                     "rows and columns; the tutorial's case is --n 128");
     program.sweep_sizes = {"--n 128",
                            "--n 1024",
                            "--n 4096",
@@ -125,9 +123,7 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
         "--rows 1000 --cols 777",    "--rows 2097121 --cols 1",    "--rows 1 --cols 2097121",
         "--rows 2097121 --cols 33",  "--rows 33 --cols 2097121",   "--rows 46349 --cols 46351",
         "--rows 46352 --cols 46356", "--rows 2 --cols 1073741827", "--rows 32801 --cols 32803 --type double"};
-    rungs.push_back({"copy",
-                     "16 bytes a thread: the ceiling",
-                     Role::ceiling,
+    rungs.push_back({{"copy", "16 bytes a thread: the ceiling", Role::ceiling},
                      false,
                      launch_copy<uint4, float>,
                      launch_copy<uint4, double>,
@@ -135,14 +131,7 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
 }
 
 inline int Transpose::run() {
-    std::vector<Program::Entry> entries;
-    for (const Rung& r : rungs) entries.push_back({r.name, r.note, r.role});
-    return program.run(entries, [this] {
-        const CommandLine& given = program.command_line;
-        if (given.given("--n")) rows = cols = n;
-        // A simulated run is small unless the command line asks for more: 8 x 6 tiles of 32 x 32.
-        if (simulated() && !given.given("--n") && !given.given("--rows")) rows = 256;
-        if (simulated() && !given.given("--n") && !given.given("--cols")) cols = 192;
+    return program.run({rungs.begin(), rungs.end()}, [this] {
         if (program.options.print && (rows > 16 || cols > 16))
             throw UsageError("--print: shows at most 16 rows and 16 columns");
         if (rows == 0 || cols == 0) return program.nothing_to_do("the matrix has no cells");
@@ -178,12 +167,8 @@ int Transpose::measure() {
                 std::printf("%5g%s", static_cast<double>(values[r * width + c]), c + 1 < width ? " " : "\n");
     };
 
-    Problem problem;
-    problem.family = "transpose";
-    problem.program = program.name;
-    problem.headline = std::to_string(rows) + " x " + std::to_string(cols) + " " + program.options.type;
-    problem.type = program.options.type;
-    problem.sizes = {{"rows", rows}, {"cols", cols}};
+    Problem problem =
+        program.problem(std::to_string(rows) + " x " + std::to_string(cols) + " " + program.options.type);
     problem.bytes = 2.0 * static_cast<double>(in.bytes());
     problem.working_set = problem.bytes;
     problem.ceiling = "copy";
@@ -196,10 +181,7 @@ int Transpose::measure() {
 
     std::vector<Variant> variants;
     for (const Rung& r : rungs) {
-        Variant v;
-        v.name = r.name;
-        v.note = r.note;
-        v.role = r.role;
+        Variant v{r};
         v.check = check_against(r.transposes ? transposed : input);
         if constexpr (std::is_same_v<T, float>)
             v.launch = [&, launch = r.f32] { launch(in.data(), out.data(), e); };

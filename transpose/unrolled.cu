@@ -9,10 +9,9 @@
 //         threads are numbered anew, so that a warp writes rows of B although the block is not square.
 // Cost:   registers; a loop to read.
 // Wrong still: each access moves 4 bytes, so a warp needs many instructions to keep the memory busy.
-// Text 2, transformSmemUnrollPad. In the text whole blocks skip the barrier where the matrix ends, and sizes
-// that are
-//         no multiple of the tile are left out; here every thread reaches the barrier and the guards are per
-//         element.
+// Text 2, transformSmemUnrollPad. In the text whole blocks skip the barrier where the matrix ends, and
+//         sizes that are no multiple of the tile are left out; here every thread reaches the barrier and
+//         the guards are per element.
 #include "transpose.cuh"
 
 constexpr int ROWS_OF_THREADS = 8;

@@ -7,9 +7,8 @@
 //         instructions, and each thread has four loads under way. The tile is 64 wide: rows of 256 bytes and
 //         more on both sides.
 // Banks:  a 16-byte access goes by quarter warps: 8 lanes, 128 bytes, all banks once. In the tile's row r,
-// pack p is
-//         kept at p XOR (r / V mod 8). Eight lanes that store one pack into rows V apart hit eight different
-//         packs, and so do eight lanes that read a row.
+//         pack p is kept at p XOR (r / V mod 8). Eight lanes that store one pack into rows V apart hit
+//         eight different packs, and so do eight lanes that read a row.
 // Cost:   rows must start at multiples of 16 bytes; on a side where they do not, it moves single elements.
 // Wrong still: little: it runs at the copy's speed. See tma.cu for what Hopper's copy engine does.
 // Texts: none goes this far.
