@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = [(127, 65, "float"), (256, 512, "double")]  # rows, columns and type of the transposed matrix: ragged, and not
 NOT_SIMULATED = {"tma"}  # Hopper's copy engine
 SECONDS = 900
+LAUNCHES = 600  # of a program, at most: ncu takes a tenth of a second for each
 
 # ncu's name of each counter, and the simulator's (simulator_api.h). Transactions first: requests differ more easily,
 # because the chip also counts instructions that no lane takes part in.
@@ -234,19 +236,26 @@ def execute(command, environment, what):
     except subprocess.TimeoutExpired:
         raise Failure(f"{what}: still running after {SECONDS} s")
     if done.returncode == 77:
-        raise Skipped(what)
+        raise Skipped(f"{what} (not simulated)")
     if done.returncode != 0:
         tail = (done.stdout + done.stderr).strip()[-1500:]
         raise Failure(f"{what}: exit {done.returncode}\n{tail}")
     return done.stdout
 
 
-def measure(ncu, command, what):
-    with tempfile.TemporaryDirectory() as folder:
-        log = pathlib.Path(folder) / "ncu.csv"  # a file of its own, because the program writes to stdout as well
-        execute([ncu, "--csv", "--clock-control", "none", "--print-units", "base", "--log-file", str(log),
-                 "--metrics", ",".join(COUNTERS), *command], None, f"ncu on {what}")
-        return parse_ncu_csv(log.read_text(errors="replace"))
+def measure(ncu, command, what, kept, launches):
+    """ncu's counters of the first `launches` launches. Its table stays in the folder `kept`; one that is there already is
+    taken as it is, so that a run which was cut short goes on where it stopped."""
+    log = kept / (what.replace(" ", "-") + ".csv")
+    if not log.exists() and shutil.which(ncu) is None:
+        raise Skipped(f"{what} (not measured)")
+    if not log.exists():
+        kept.mkdir(parents=True, exist_ok=True)
+        part = log.with_suffix(".part")  # a file of its own, because the program writes to stdout as well
+        execute([ncu, "--csv", "--clock-control", "none", "--print-units", "base", "--log-file", str(part),
+                 "--launch-count", str(launches), "--metrics", ",".join(COUNTERS), *command], None, f"ncu on {what}")
+        part.rename(log)
+    return parse_ncu_csv(log.read_text(errors="replace"))
 
 
 def simulate(library, command, what):
@@ -284,30 +293,35 @@ def pattern_list(command):
     return [tuple(line.split("\t")[1:]) for line in lines]
 
 
-def record(options, allowed):
-    results, rows_of, skipped = [], {}, []
-    for group, name, command in programs(options.bin):
-        print(f"{name} ...", flush=True)
-        patterns = pattern_list(command) if group == "patterns" else None
-        try:
-            simulated = simulate(options.simulator, command, name)
-            rows = compare(name, measure(options.ncu, command, name), simulated, patterns)
-        except Skipped:
-            skipped.append(name)
-            continue
-        title = "Single-access patterns" if patterns else name
-        results.append((title, rows, patterns is not None))
-        rows_of.setdefault(group, []).extend(rows)
-    if not results:
-        raise Failure(f"{options.bin}: nothing to compare there")
+def write_down(options, allowed, results, rows_of, skipped):
+    """The report and the data files, as far as they go."""
     options.out_data.mkdir(parents=True, exist_ok=True)
     options.out_md.parent.mkdir(parents=True, exist_ok=True)
     for group, rows in rows_of.items():
         (options.out_data / f"h200-{group}.tsv").write_text(data_tsv(rows))
     report = markdown(results, allowed, options.device)
     if skipped:
-        report += "\nNot simulated: " + ", ".join(skipped) + ".\n"
+        report += "\nLeft out: " + ", ".join(skipped) + ".\n"
     options.out_md.write_text(report)
+
+
+def record(options, allowed):
+    results, rows_of, skipped = [], {}, []
+    for group, name, command in programs(options.bin):
+        print(f"{name} ...", flush=True)
+        patterns = pattern_list(command)[:LAUNCHES] if group == "patterns" else None
+        try:
+            simulated = simulate(options.simulator, command, name)[:LAUNCHES]
+            rows = compare(name, measure(options.ncu, command, name, options.kept, LAUNCHES), simulated, patterns)
+        except Skipped as reason:
+            skipped.append(str(reason))
+            continue
+        title = "Single-access patterns" if patterns else name
+        results.append((title, rows, patterns is not None))
+        rows_of.setdefault(group, []).extend(rows)
+        write_down(options, allowed, results, rows_of, skipped)
+    if not results:
+        raise Failure(f"{options.bin}: nothing to compare there")
     return [row for _, rows, _ in results for row in rows]
 
 
@@ -352,8 +366,10 @@ def main():
     parser.add_argument("--out-data", type=pathlib.Path, default=ROOT / "tests" / "simulator" / "data")
     parser.add_argument("--allowed", type=pathlib.Path,
                         default=ROOT / "tests" / "simulator" / "data" / "allowed-differences.tsv")
+    parser.add_argument("--kept", type=pathlib.Path, help="where ncu's tables are kept (default: DIR/ncu)")
+    parser.add_argument("--device", default=device_name(), help="the GPU on which the kept tables were measured")
     options = parser.parse_args()
-    options.device = device_name()
+    options.kept = options.kept or options.bin / "ncu"
     allowed = parse_allowed(options.allowed.read_text()) if options.allowed.exists() else []
     try:
         rows = check(options) if options.check else record(options, allowed)
