@@ -9,8 +9,6 @@
 namespace ladder {
 namespace {
 
-constexpr int kErrorIllegalAddress = 700, kErrorMisaligned = 716;
-
 size_t local_index(uint64_t offset, int lane) {
     return (offset / 16 * kLanes + static_cast<uint64_t>(lane)) * 16 + offset % 16;
 }
@@ -25,7 +23,7 @@ Space window_of(uint64_t address) {
 struct Trouble {
     int lane = -1, times = 0;
     Fault fault;
-    int error = kErrorIllegalAddress;
+    StopCode error = kErrorIllegalAddress;
 };
 
 /// One lane on its own; false if it cannot reach its address.
@@ -86,8 +84,7 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
             r.host[l] = all.data() + a;
             return true;
         }
-        default:
-            break;
+        default: break;
     }
     Region* region = memory().find(a);
     if (region && region->contains(a, static_cast<size_t>(bytes))) {

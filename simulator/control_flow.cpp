@@ -11,9 +11,7 @@ namespace {
 bool ends_path(const Instruction& in) {
     return in.text.rfind("ret", 0) == 0 || in.text.rfind("exit", 0) == 0 || in.text == "trap";
 }
-bool branches(const Instruction& in) {
-    return in.target >= 0 || in.text.rfind("brx", 0) == 0;
-}
+bool branches(const Instruction& in) { return in.target >= 0 || in.text.rfind("brx", 0) == 0; }
 
 /// Basic blocks of a function; the last one stands for the function's end.
 struct Graph {

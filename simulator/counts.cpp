@@ -124,9 +124,7 @@ std::map<const Function*, Profile>& profiles() {
     static auto* all = new std::map<const Function*, Profile>;
     return *all;
 }
-void reset_profiles() {
-    profiles().clear();
-}
+void reset_profiles() { profiles().clear(); }
 
 namespace {
 
@@ -292,12 +290,8 @@ void print_profiles() {
 using namespace ladder;
 
 extern "C" {
-void ladder_simulator_reset_counts() {
-    reset_profiles();
-}
-void ladder_simulator_counts(LadderSimulatorCounts* counts) {
-    *counts = total_counts();
-}
+void ladder_simulator_reset_counts() { reset_profiles(); }
+void ladder_simulator_counts(LadderSimulatorCounts* counts) { *counts = total_counts(); }
 void ladder_simulator_visit_lines(void (*visit)(void*, const char*, const char*, int,
                                                 const LadderSimulatorCounts*),
                                   void* context) {

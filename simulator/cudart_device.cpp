@@ -18,9 +18,8 @@ cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
     X(Success, "no error")                                                                                   \
     X(InvalidValue, "invalid argument")                                                                      \
     X(MemoryAllocation, "out of memory")                                                                     \
-    X(InitializationError, "initialization error") X(                                                        \
-        InvalidConfiguration, "invalid configuration argument") X(InvalidPitchValue,                         \
-                                                                  "invalid pitch argument")                  \
+    X(InitializationError, "initialization error")                                                           \
+    X(InvalidConfiguration, "invalid configuration argument") X(InvalidPitchValue, "invalid pitch argument") \
         X(InvalidSymbol, "invalid device symbol") X(InvalidDevicePointer, "invalid device pointer") X(       \
             InvalidMemcpyDirection,                                                                          \
             "invalid copy direction for memcpy") X(MissingConfiguration,                                     \
@@ -170,46 +169,28 @@ int attribute_of(cudaDeviceAttr a) {
     switch (a) {
         case cudaDevAttrMaxThreadsPerBlock:
         case cudaDevAttrMaxBlockDimX:
-        case cudaDevAttrMaxBlockDimY:
-            return D::kThreadsPerBlock;
-        case cudaDevAttrMaxBlockDimZ:
-            return D::kBlockZ;
-        case cudaDevAttrMaxGridDimX:
-            return D::kGridX;
+        case cudaDevAttrMaxBlockDimY: return D::kThreadsPerBlock;
+        case cudaDevAttrMaxBlockDimZ: return D::kBlockZ;
+        case cudaDevAttrMaxGridDimX: return D::kGridX;
         case cudaDevAttrMaxGridDimY:
-        case cudaDevAttrMaxGridDimZ:
-            return D::kGridYZ;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            return static_cast<int>(D::kShared);
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            return static_cast<int>(D::kSharedOptin);
+        case cudaDevAttrMaxGridDimZ: return D::kGridYZ;
+        case cudaDevAttrMaxSharedMemoryPerBlock: return static_cast<int>(D::kShared);
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: return static_cast<int>(D::kSharedOptin);
         case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
             return static_cast<int>(D::kSharedPerMultiprocessor);
-        case cudaDevAttrReservedSharedMemoryPerBlock:
-            return static_cast<int>(D::kSharedReserved);
-        case cudaDevAttrTotalConstantMemory:
-            return static_cast<int>(D::kConstant);
-        case cudaDevAttrWarpSize:
-            return kLanes;
+        case cudaDevAttrReservedSharedMemoryPerBlock: return static_cast<int>(D::kSharedReserved);
+        case cudaDevAttrTotalConstantMemory: return static_cast<int>(D::kConstant);
+        case cudaDevAttrWarpSize: return kLanes;
         case cudaDevAttrMaxRegistersPerBlock:
-        case cudaDevAttrMaxRegistersPerMultiprocessor:
-            return D::kRegisters;
-        case cudaDevAttrMultiProcessorCount:
-            return D::kMultiprocessors;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            return D::kThreadsPerMultiprocessor;
-        case cudaDevAttrMaxBlocksPerMultiprocessor:
-            return D::kBlocksPerMultiprocessor;
-        case cudaDevAttrL2CacheSize:
-            return static_cast<int>(D::kL2);
-        case cudaDevAttrComputeCapabilityMajor:
-            return 9;
-        case cudaDevAttrMaxPitch:
-            return 2147483647;
-        case cudaDevAttrTextureAlignment:
-            return 512;
-        case cudaDevAttrAsyncEngineCount:
-            return 3;
+        case cudaDevAttrMaxRegistersPerMultiprocessor: return D::kRegisters;
+        case cudaDevAttrMultiProcessorCount: return D::kMultiprocessors;
+        case cudaDevAttrMaxThreadsPerMultiProcessor: return D::kThreadsPerMultiprocessor;
+        case cudaDevAttrMaxBlocksPerMultiprocessor: return D::kBlocksPerMultiprocessor;
+        case cudaDevAttrL2CacheSize: return static_cast<int>(D::kL2);
+        case cudaDevAttrComputeCapabilityMajor: return 9;
+        case cudaDevAttrMaxPitch: return 2147483647;
+        case cudaDevAttrTextureAlignment: return 512;
+        case cudaDevAttrAsyncEngineCount: return 3;
         case cudaDevAttrConcurrentKernels:
         case cudaDevAttrCanMapHostMemory:
         case cudaDevAttrUnifiedAddressing:
@@ -220,16 +201,12 @@ int attribute_of(cudaDeviceAttr a) {
         case cudaDevAttrCooperativeLaunch:
         case cudaDevAttrHostRegisterSupported:
         case cudaDevAttrMemoryPoolsSupported:
-        case cudaDevAttrClusterLaunch:
-            return 1;
-        default:
-            return 0;
+        case cudaDevAttrClusterLaunch: return 1;
+        default: return 0;
     }
 }
 
-cudaError_t encode_nothing() {
-    return cudaSuccess;
-}
+cudaError_t encode_nothing() { return cudaSuccess; }
 
 cudaError_t driver_entry(const char* symbol, void** function, cudaDriverEntryPointQueryResult* status) {
     bool known = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
@@ -274,9 +251,7 @@ cudaError_t remember(cudaError_t error) {
     if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
     return error;
 }
-cudaError_t sticky_error() {
-    return sticky;
-}
+cudaError_t sticky_error() { return sticky; }
 void set_sticky(cudaError_t error) {
     if (sticky == cudaSuccess) sticky = error;
 }
@@ -313,9 +288,7 @@ cudaError_t cudaGetDevice(int* device) {
     *device = 0;
     return cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) {
-    return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice);
-}
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
 cudaError_t cudaDeviceReset() {
     Entry entry;
     host_waits_for_all();
@@ -336,9 +309,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     *value = attribute_of(attribute);
     return cudaSuccess;
 }
-cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
-    return cudaGetDevice(device);
-}
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return cudaGetDevice(device); }
 cudaError_t cudaRuntimeGetVersion(int* version) {
     *version = CUDART_VERSION;
     return cudaSuccess;
@@ -364,12 +335,8 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
     *can = 0;
     return cudaSuccess;
 }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) {
-    return remember(cudaErrorInvalidDevice);
-}
-cudaError_t cudaDeviceDisablePeerAccess(int) {
-    return remember(cudaErrorInvalidDevice);
-}
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
     *flags = 0;
     return cudaSuccess;

@@ -116,9 +116,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
     Entry entry;
     return instantiate(exec, graph);
 }
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
-    return cudaSuccess;
-}
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     Entry entry;
     for (CUgraphNode_st& node : exec->nodes)

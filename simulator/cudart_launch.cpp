@@ -274,7 +274,5 @@ cudaError_t cudaFuncGetName(const char** name, const void* symbol) {
     *name = k->name.c_str();
     return cudaSuccess;
 }
-cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
-    return cudaSuccess;
-}
+cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
 }

@@ -9,9 +9,7 @@
 namespace ladder {
 namespace {
 
-bool on_device(RegionKind k) {
-    return k != RegionKind::Host && k != RegionKind::RegisteredHost;
-}
+bool on_device(RegionKind k) { return k != RegionKind::Host && k != RegionKind::RegisteredHost; }
 
 /// The region that holds the bytes; reports a fault if they leave it, or if device memory is wanted and not
 /// there.
@@ -94,9 +92,7 @@ struct Pool {
     uint64_t threshold = 0;
 };
 Pool default_pool;
-cudaMemPool_t default_handle() {
-    return reinterpret_cast<cudaMemPool_t>(&default_pool);
-}
+cudaMemPool_t default_handle() { return reinterpret_cast<cudaMemPool_t>(&default_pool); }
 
 }  // namespace
 
@@ -293,9 +289,7 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int) {
     *pool = default_handle();
     return cudaSuccess;
 }
-cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) {
-    return cudaSuccess;
-}
+cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps*) {
     *pool = reinterpret_cast<cudaMemPool_t>(new Pool);
     return cudaSuccess;
@@ -304,9 +298,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (pool != default_handle()) delete reinterpret_cast<Pool*>(pool);
     return cudaSuccess;
 }
-cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) {
-    return cudaSuccess;
-}
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
     if (attribute == cudaMemPoolAttrReleaseThreshold)
         reinterpret_cast<Pool*>(pool)->threshold = *static_cast<uint64_t*>(value);
@@ -321,11 +313,8 @@ cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribut
         case cudaMemPoolAttrReservedMemCurrent:
         case cudaMemPoolAttrReservedMemHigh:
         case cudaMemPoolAttrUsedMemCurrent:
-        case cudaMemPoolAttrUsedMemHigh:
-            *static_cast<uint64_t*>(value) = memory().in_use();
-            break;
-        default:
-            *static_cast<int*>(value) = 1;
+        case cudaMemPoolAttrUsedMemHigh: *static_cast<uint64_t*>(value) = memory().in_use(); break;
+        default: *static_cast<int*>(value) = 1;
     }
     return cudaSuccess;
 }

@@ -10,9 +10,7 @@ int ladder_properties_13(void* properties, int device);
 int cudaGetDeviceProperties_v2(void* properties, int device) {
     return ladder_properties_12(properties, device);
 }
-int cudaGetDeviceProperties(void* properties, int device) {
-    return ladder_properties_13(properties, device);
-}
+int cudaGetDeviceProperties(void* properties, int device) { return ladder_properties_13(properties, device); }
 }
 
 namespace {
@@ -30,14 +28,10 @@ int lacking(const char* name) {
 
 // Advice and bookkeeping without a meaning for a simulated device.
 #define LADDER_NOTHING_TO_DO(name) \
-    extern "C" int name() {        \
-        return 0;                  \
-    }
+    extern "C" int name() { return 0; }
 // The real libcudart still lies behind this library; without these, its functions would run against no
 // device.
-#define LADDER_LACKING(name)                      \
-    extern "C" __attribute__((weak)) int name() { \
-        return lacking(#name);                    \
-    }
+#define LADDER_LACKING(name) \
+    extern "C" __attribute__((weak)) int name() { return lacking(#name); }
 
 #include "cudart_other.inc"

@@ -132,9 +132,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-char __cudaInitModule(void**) {
-    return 1;
-}
+char __cudaInitModule(void**) { return 1; }
 void __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*, uint3*,
                             dim3*, dim3*, int*) {
     Entry entry;
@@ -145,7 +143,7 @@ void __cudaRegisterFunction(void** module, const char* host, char*, const char* 
 void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
     Entry entry;
     auto& all = reinterpret_cast<Module*>(module)->variables;
-    if (auto it = all.find(name); it != all.end()) registry().variables[host] = {it->second.address, size};
+    if (auto it = all.find(name); it != all.end()) registry().variables[host] = {it->second, size};
 }
 void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int,
                               int) {
@@ -153,8 +151,8 @@ void __cudaRegisterManagedVar(void** module, void** host, char*, const char* nam
     auto& all = reinterpret_cast<Module*>(module)->variables;
     auto it = all.find(name);
     if (it == all.end()) return;
-    *host = it->second.address;
-    registry().variables[host] = {it->second.address, size};
+    *host = it->second;
+    registry().variables[host] = {it->second, size};
 }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
     Entry entry;

@@ -41,9 +41,7 @@ bool known(cudaStream_t stream) {
     return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread ||
            std::find(streams().begin(), streams().end(), stream) != streams().end();
 }
-bool known(cudaEvent_t event) {
-    return std::find(events().begin(), events().end(), event) != events().end();
-}
+bool known(cudaEvent_t event) { return std::find(events().begin(), events().end(), event) != events().end(); }
 
 }  // namespace
 
@@ -98,9 +96,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
 }
 // The work has run, but the host has not been told to wait for it: a query orders it as a synchronisation
 // does.
-cudaError_t cudaStreamQuery(cudaStream_t s) {
-    return cudaStreamSynchronize(s);
-}
+cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* priority) {
     *priority = stream_of(s).priority;
     return cudaSuccess;
@@ -138,9 +134,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     events().push_back(*event);
     return remember(sticky_error());
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) {
-    return cudaEventCreateWithFlags(event, cudaEventDefault);
-}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     Entry entry;
     auto it = std::find(events().begin(), events().end(), event);
@@ -168,9 +162,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     host_waits(event->position);
     return remember(sticky_error());
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) {
-    return cudaEventSynchronize(event);
-}
+cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {
     Entry entry;
     *ms = 0;

@@ -14,7 +14,7 @@ bool races_on = true;
 namespace {
 
 constexpr uint64_t kSlice = 10000, kTurn = 4000000, kIdleLimit = 20000000;
-constexpr int kErrorLaunchTimeout = 702, kIdleRounds = 64;
+constexpr int kIdleRounds = 64;
 constexpr char kSharedPoison = '\xCD';
 
 /// Starts blocks, cluster by cluster, and gives them turns.

@@ -1,5 +1,6 @@
 // The state of a launch: blocks, warps, their diverged paths and where those join again.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,18 +11,15 @@
 #include "memory.h"
 #include "program.h"
 #include "races.h"
+#include "report.h"
 
 namespace ladder {
 
 // Windows of the generic address space that are not host addresses.
 constexpr uint64_t kSharedBase = 0x6f0000000000, kLocalBase = 0x6f8000000000, kParameterBase = 0x6f9000000000;
 constexpr uint64_t kWindow = uint64_t{1} << 32;
+constexpr int kMultiprocessors = 8;
 constexpr int kRankShift = 24;  ///< of a cluster's block number, plus one, in a shared address
-
-/// Thrown to end a launch after a fault; the code is a cudaError_t.
-struct LaunchStop {
-    int error;
-};
 
 struct Frame {
     const Function* function = nullptr;
@@ -103,6 +101,7 @@ struct Warp {
     }
     Mask& predicate(int offset) { return *reinterpret_cast<Mask*>(registers + offset); }
     Tally& tally() { return tallies[pc]; }
+    int first() const { return std::countr_zero(mask); }
 
     void start(Block& owner, int number, Mask lanes);
     void enter(const Function& function, const Instruction* call);
@@ -242,6 +241,11 @@ void put(Warp& w, int offset, const T* value) {
         return;
     }
     for (int l = 0; l < kLanes; ++l) to[l] = w.mask >> l & 1 ? value[l] : to[l];
+}
+/// A source predicate with its negation.
+inline Mask source_predicate(Warp& w, const Instruction& in, int which) {
+    Mask p = w.predicate(in.source[which]);
+    return in.predicate_negated ? ~p : p;
 }
 inline void put_predicate(Warp& w, int offset, Mask value) {
     Mask& p = w.predicate(offset);

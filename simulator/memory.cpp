@@ -10,9 +10,7 @@ namespace {
 constexpr size_t kAlignment = 512, kPoisonLimit = 64 << 20, kBuriedLimit = 256 << 20;
 constexpr int kPoison = 0xAB;
 
-bool counts_as_device(RegionKind kind) {
-    return kind == RegionKind::Device || kind == RegionKind::Managed;
-}
+bool counts_as_device(RegionKind kind) { return kind == RegionKind::Device || kind == RegionKind::Managed; }
 
 char* new_storage(size_t bytes) {
     size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment;

@@ -1,38 +1,45 @@
-// Shapes of handlers: 32 lanes of one, two or three operands, and the choice of a C++ type for a PTX type.
+// Handlers made of a lambda: d = f(sources) for each lane, and the choice of a C++ type for a PTX type.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include "machine.h"
 #include "opcodes.h"
 
 namespace ladder {
 
-template <class D, class S, class F>
-void unary(Warp& w, const Instruction& in) {
-    const S* a = w.at<S>(in.source[0]);
+template <class D, class F, class... S>
+void map_lanes(Warp& w, const Instruction& in, F f, const S*... sources) {
     D t[kLanes];
-    F f;
-    for (int l = 0; l < kLanes; ++l) t[l] = f(a[l]);
+    for (int l = 0; l < kLanes; ++l) t[l] = f(sources[l]...);
     put(w, in.destination, t);
 }
-template <class D, class A, class B, class F>
-void binary(Warp& w, const Instruction& in) {
-    const A* a = w.at<A>(in.source[0]);
-    const B* b = w.at<B>(in.source[1]);
-    D t[kLanes];
-    F f;
-    for (int l = 0; l < kLanes; ++l) t[l] = f(a[l], b[l]);
-    put(w, in.destination, t);
+template <class D, class... S, class F, size_t... K>
+void map_sources(Warp& w, const Instruction& in, F f, std::index_sequence<K...>) {
+    map_lanes<D>(w, in, f, w.at<S>(in.source[K])...);
 }
-template <class D, class A, class B, class C, class F>
-void ternary(Warp& w, const Instruction& in) {
-    const A* a = w.at<A>(in.source[0]);
-    const B* b = w.at<B>(in.source[1]);
-    const C* c = w.at<C>(in.source[2]);
-    D t[kLanes];
-    F f;
-    for (int l = 0; l < kLanes; ++l) t[l] = f(a[l], b[l], c[l]);
-    put(w, in.destination, t);
+
+/// The handler of a lambda; the types of its parameters and result are those of the operands. Its first
+/// parameter may be the instruction.
+template <auto F, class C, class D, class... S>
+Handler mapped(D (C::*)(S...) const) {
+    return [](Warp& w, const Instruction& in) {
+        map_sources<D, S...>(w, in, F, std::index_sequence_for<S...>());
+    };
+}
+template <auto F, class C, class D, class... S>
+Handler mapped(D (C::*)(const Instruction&, S...) const) {
+    return [](Warp& w, const Instruction& in) {
+        auto f = [&in](S... s) { return F(in, s...); };
+        map_sources<D, S...>(w, in, f, std::index_sequence_for<S...>());
+    };
+}
+/// The same for a lambda with a template parameter; null if its constraints exclude T.
+template <auto F, class T>
+Handler mapped_for() {
+    if constexpr (requires { &decltype(F)::template operator()<T>; })
+        return mapped<F>(&decltype(F)::template operator()<T>);
+    return nullptr;
 }
 
 /// Calls g with a value of the integer type that stands for `type`, or returns null.
@@ -40,38 +47,55 @@ template <class G>
 Handler for_integer(Type type, G g) {
     switch (type) {
         case Type::B16:
-        case Type::U16:
-            return g(uint16_t());
-        case Type::S16:
-            return g(int16_t());
+        case Type::U16: return g(uint16_t());
+        case Type::S16: return g(int16_t());
         case Type::B32:
-        case Type::U32:
-            return g(uint32_t());
-        case Type::S32:
-            return g(int32_t());
+        case Type::U32: return g(uint32_t());
+        case Type::S32: return g(int32_t());
         case Type::B64:
-        case Type::U64:
-            return g(uint64_t());
-        case Type::S64:
-            return g(int64_t());
-        default:
-            return nullptr;
+        case Type::U64: return g(uint64_t());
+        case Type::S64: return g(int64_t());
+        default: return nullptr;
     }
 }
+/// The same by size alone.
+template <class G>
+Handler for_bits(Type type, G g) {
+    int size = size_of(type);
+    return size == 2 ? g(uint16_t()) : size == 4 ? g(uint32_t()) : size == 8 ? g(uint64_t()) : nullptr;
+}
+
+// For the opcode table: handlers of lambdas without a template parameter, or with one for the integer type.
+template <auto F>
+Handler lanes(Opcode&) {
+    return mapped<F>(&decltype(F)::operator());
+}
+template <auto F>
+Handler integers(Opcode& op) {
+    return for_integer(op.in.type, []<class T>(T) { return mapped_for<F, T>(); });
+}
+template <auto F>
+Handler bits(Opcode& op) {
+    return for_bits(op.in.type, []<class T>(T) { return mapped_for<F, T>(); });
+}
+template <Handler F>
+Handler just(Opcode&) {
+    return F;
+}
+/// For handlers that change the program counter themselves.
+template <Handler F>
+Handler control(Opcode& op) {
+    op.in.control = true;
+    return F;
+}
+
+struct Bits128 {
+    uint64_t low, high;
+};
 
 /// The unsigned type in which arithmetic on T wraps without undefined behaviour.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;
-
-template <class F>
-Handler integer_unary(Type type, F) {
-    return for_integer(type, [](auto v) -> Handler { return unary<decltype(v), decltype(v), F>; });
-}
-template <class F>
-Handler integer_binary(Type type, F) {
-    return for_integer(type,
-                       [](auto v) -> Handler { return binary<decltype(v), decltype(v), decltype(v), F>; });
-}
 
 /// Makes the arithmetic of `inner` round and flush as the opcode asks (.rz, .rm, .rp, .ftz).
 Handler with_rounding(Opcode& op, Handler inner);

@@ -10,11 +10,11 @@ namespace ladder {
 /// An opcode as written, while its handler is being chosen.
 ///
 /// `operands` has a letter for each operand:
-///   d D U L P  destination of the first type, twice its width, u32, u64, predicate (with a second one after
-///   |) t s w u l p  source of the first type, second type, twice the first's width, u32, u64, predicate v
-///   loose destination, x  loose source: a register or vector that may be wider than the type y  loose scalar
-///   source of the second type m  address,  * register or vector of any width,  . ignored,  ?  what follows
-///   may be missing
+///   d D U L P    destination of the first type, twice its width, u32, u64, predicate (and a second one after
+///   |) t s w u l p  source of the first type, second type, twice the first's width, u32, u64, predicate v x
+///   destination, source: a register or a vector that may be wider than the first type y            scalar
+///   source that may be wider than the second type m * .        address; register or vector of any width;
+///   ignored ?            what follows may be missing
 struct Opcode {
     std::vector<std::string> parts;
     std::vector<Type> types;
@@ -40,6 +40,7 @@ Handler select_handler(Opcode& op);
 
 std::vector<OpcodeEntry> integer_opcodes();
 std::vector<OpcodeEntry> float_opcodes();
+std::vector<OpcodeEntry> compare_opcodes();
 std::vector<OpcodeEntry> convert_opcodes();
 std::vector<OpcodeEntry> control_opcodes();
 std::vector<OpcodeEntry> memory_opcodes();

@@ -13,11 +13,9 @@
 namespace ladder {
 namespace {
 
-constexpr int kErrorIllegalInstruction = 715, kErrorIllegalAddress = 700;
-
 void mark(PendingCopy& c, int step) {
-    for (uint64_t word = c.offset / 4; word < (c.offset + static_cast<uint64_t>(c.bytes) + 3) / 4; ++word)
-        c.owner->in_flight[word] = static_cast<uint8_t>(c.owner->in_flight[word] + step);
+    for (uint64_t word = c.offset / 4; word < (c.offset + c.bytes + 3) / 4; ++word)
+        c.owner->in_flight[word] += step;
     c.owner->copies_in_flight += step;
 }
 
@@ -27,7 +25,7 @@ void land(Warp& w, F which) {
     auto landed = std::stable_partition(w.copies.begin(), w.copies.end(), [&](auto& c) { return !which(c); });
     for (auto it = landed; it != w.copies.end(); ++it) {
         mark(*it, -1);
-        std::memcpy(it->owner->shared.data + it->offset, it->data, static_cast<size_t>(it->bytes));
+        std::memcpy(it->owner->shared.data + it->offset, it->data, it->bytes);
         if (races_on && !it->mbarrier)
             check_race(w, *it->in,
                        {it->owner->shared, it->owner, it->offset, it->bytes, it->lane, true, false});
@@ -40,14 +38,14 @@ void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char
            Mbarrier* by) {
     for (int at = 0; at < bytes; at += 16) {
         PendingCopy c{to.owner[lane],
-                      to.address[lane] + static_cast<uint64_t>(at),
+                      to.address[lane] + at,
                       lane,
                       std::min(16, bytes - at),
                       w.committed[lane],
                       by,
                       &in,
                       {}};
-        if (valid > at) std::memcpy(c.data, from + at, static_cast<size_t>(std::min(valid - at, c.bytes)));
+        if (valid > at) std::memcpy(c.data, from + at, std::min(valid - at, c.bytes));
         mark(c, 1);
         w.copies.push_back(c);
     }
@@ -55,9 +53,8 @@ void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char
 
 /// cp.async [to], [from], size{, bytes to copy}
 void copy_async(Warp& w, const Instruction& in) {
-    int bytes = w.at<int32_t>(in.source[0])[std::countr_zero(w.mask)];
+    int bytes = w.at<int32_t>(in.source[0])[w.first()], valid[kLanes];
     Mask all = w.mask, partial = 0;
-    int valid[kLanes];
     for_lanes(all, [&](int l) {
         valid[l] = in.source[1] >= 0 ? std::clamp(w.at<int32_t>(in.source[1])[l], 0, bytes) : bytes;
         partial |= static_cast<Mask>(valid[l] < bytes) << l;
@@ -72,19 +69,19 @@ void copy_async(Warp& w, const Instruction& in) {
         observe(w, in, from, bytes, true, false);
         count(w, from, bytes, true);
     }
-    const Address& a = in.address[1];
-    for_lanes(partial, [&](int l) {
-        uint64_t address = static_cast<uint64_t>(a.displacement) + (a.bytes == 8 ? w.at<uint64_t>(a.base)[l]
-                                                                    : a.bytes    ? w.at<uint32_t>(a.base)[l]
-                                                                                 : 0);
-        from.host[l] = valid[l] ? host_of(w, l, address, static_cast<size_t>(valid[l])) : to.host[l];
-        if (from.host[l]) return;
-        report(w, in, l,
-               {"out of bounds", "A cp.async reads bytes that lie in no allocation.",
-                memory().describe(address)});
-        throw LaunchStop{kErrorIllegalAddress};
-    });
     w.mask = all;
+    if (partial) {
+        Reach part;
+        compute_addresses(w, in.address[1], part);
+        for_lanes(partial, [&](int l) {
+            from.host[l] = valid[l] ? host_of(w, l, part.address[l], valid[l]) : to.host[l];
+            if (from.host[l]) return;
+            w.mask = 1u << l;
+            stop(w, in, kErrorIllegalAddress,
+                 {"out of bounds", "A cp.async reads bytes that lie in no allocation.",
+                  memory().describe(part.address[l])});
+        });
+    }
     for_lanes(all, [&](int l) { issue(w, in, l, to, from.host[l], bytes, valid[l], nullptr); });
 }
 
@@ -103,13 +100,13 @@ void wait_all(Warp& w, const Instruction&) {
 
 // mbarriers. Their state is kept outside of the shared memory, which holds only a copy for those who look.
 Mbarrier& mbarrier_at(Warp& w, const Instruction& in, int lane, Reach& r) {
-    Block* owner = r.owner[lane];
-    if (owner) {
+    if (Block* owner = r.owner[lane]) {
         auto it = owner->mbarriers.find(r.address[lane]);
         if (it != owner->mbarriers.end()) return it->second;
     }
-    report(w, in, lane, {"bad mbarrier", "There is no initialised mbarrier at this address.", ""});
-    throw LaunchStop{kErrorIllegalInstruction};
+    w.mask = 1u << lane;
+    stop(w, in, kErrorIllegalInstruction,
+         {"bad mbarrier", "There is no initialised mbarrier at this address."});
 }
 
 void complete_phase(Warp& w, Mbarrier& m) {
@@ -161,7 +158,7 @@ void mbarrier_inval(Warp& w, const Instruction& in) {
 }
 enum Arrival : uint8_t { Plain = 1, ExpectBytes = 2, Drop = 4, NoArrival = 8, Complete = 16 };
 void mbarrier_arrive(Warp& w, const Instruction& in) {
-    if (races_on && !in.rounding) fence(w);
+    if (races_on) fence(w);
     for_mbarriers(w, in, 0, [&](int l, Mbarrier& m) {
         int amount = in.source[0] >= 0 ? w.at<int32_t>(in.source[0])[l] : 1;
         if (in.destination >= 0) w.at<uint64_t>(in.destination)[l] = token(m);
@@ -172,9 +169,9 @@ void mbarrier_arrive(Warp& w, const Instruction& in) {
         m.pending -= arrivals;
         if (in.code & Drop) m.expected -= arrivals;
         if (m.pending < 0) {
-            report(w, in, l,
-                   {"bad mbarrier", "More threads arrive at the mbarrier than it was initialised for.", ""});
-            throw LaunchStop{kErrorIllegalInstruction};
+            w.mask = 1u << l;
+            stop(w, in, kErrorIllegalInstruction,
+                 {"bad mbarrier", "More threads arrive at the mbarrier than it was initialised for."});
         }
         complete_phase(w, m);
     });
@@ -192,11 +189,6 @@ void mbarrier_wait(Warp& w, const Instruction& in) {
     put_predicate(w, in.destination, done);
     if (done != w.mask) w.spinning = true;
 }
-void mbarrier_pending(Warp& w, const Instruction& in) {
-    unary<uint32_t, uint64_t,
-          decltype([](uint64_t state) { return static_cast<uint32_t>(state & 0xfffff); })>(w, in);
-}
-
 /// cp.async.mbarrier.arrive: the thread's copies so far land when the mbarrier's phase completes.
 void copy_arrive(Warp& w, const Instruction& in) {
     for_mbarriers(w, in, 0, [&](int l, Mbarrier& m) {
@@ -208,98 +200,55 @@ void copy_arrive(Warp& w, const Instruction& in) {
     });
 }
 
-/// cp.async.bulk [shared], [global], size, [mbarrier]
-void bulk_load(Warp& w, const Instruction& in) {
+/// cp.async.bulk [shared], [global], size, [mbarrier] and cp.async.bulk [global], [shared], size
+template <bool Load>
+void bulk_copy(Warp& w, const Instruction& in) {
     Reach to, from, by;
     reach(w, in, 0, 16, to);
     reach(w, in, 1, 16, from);
-    reach(w, in, 2, 8, by);
+    if (Load) reach(w, in, 2, 8, by);
     for_lanes(w.mask, [&](int l) {
         size_t bytes = w.at<uint32_t>(in.source[0])[l];
-        uint64_t offset = from.region[l] ? from.address[l] - from.region[l]->base : 0;
-        bool fits = to.owner[l] && from.region[l] && to.region[l]->contains(to.address[l], bytes) &&
-                    from.region[l]->contains(from.address[l], bytes);
+        Region *target = to.region[l], *source = from.region[l];
+        bool fits = (Load ? to : from).owner[l] && target && source &&
+                    target->contains(to.address[l], bytes) && source->contains(from.address[l], bytes);
         if (!fits || bytes % 16) {
-            report(w, in, l,
-                   {"out of bounds",
-                    "A bulk copy of " + std::to_string(bytes) +
-                        " bytes does not fit its source or destination (or is no multiple of 16).",
-                    memory().describe(from.address[l])});
-            throw LaunchStop{kErrorIllegalAddress};
+            w.mask = 1u << l;
+            stop(w, in, kErrorIllegalAddress,
+                 {"out of bounds",
+                  say("A bulk copy of ", bytes,
+                      " bytes does not fit its source or destination (or is no multiple of 16)."),
+                  memory().describe((Load ? from : to).address[l])});
         }
-        Mbarrier& m = mbarrier_at(w, in, l, by);
-        for (size_t at = 0; races_on && at < bytes; at += 16)
-            check_race(w, in, {*from.region[l], from.owner[l], offset + at, 16, l, false, false});
-        to.region[l]->written.set(to.address[l], bytes);
-        issue(w, in, l, to, from.host[l], static_cast<int>(bytes), static_cast<int>(bytes), &m);
-        m.transactions -= static_cast<int64_t>(bytes);
-        complete_phase(w, m);
-    });
-}
-/// cp.async.bulk [global], [shared], size
-void bulk_store(Warp& w, const Instruction& in) {
-    Reach to, from;
-    reach(w, in, 0, 16, to);
-    reach(w, in, 1, 16, from);
-    for_lanes(w.mask, [&](int l) {
-        size_t bytes = w.at<uint32_t>(in.source[0])[l];
-        bool fits = from.owner[l] && to.region[l] && to.region[l]->contains(to.address[l], bytes) &&
-                    from.region[l]->contains(from.address[l], bytes);
-        if (!fits || bytes % 16) {
-            report(w, in, l,
-                   {"out of bounds", "A bulk copy does not fit its source or destination.",
-                    memory().describe(to.address[l])});
-            throw LaunchStop{kErrorIllegalAddress};
-        }
-        uint64_t offset = to.address[l] - to.region[l]->base;
+        uint64_t to_offset = to.address[l] - target->base, from_offset = from.address[l] - source->base;
         for (size_t at = 0; races_on && at < bytes; at += 16) {
-            check_race(w, in, {*from.region[l], from.owner[l], from.address[l] + at, 16, l, false, false});
-            check_race(w, in, {*to.region[l], nullptr, offset + at, 16, l, true, false});
+            check_race(w, in, {*source, from.owner[l], from_offset + at, 16, l, false, false});
+            if (!Load) check_race(w, in, {*target, nullptr, to_offset + at, 16, l, true, false});
         }
-        std::memcpy(to.host[l], from.host[l], bytes);
-        if (to.region[l]->tracked) to.region[l]->written.set(offset, bytes);
+        if (target->tracked) target->written.set(to_offset, bytes);
+        if (Load) {
+            Mbarrier& m = mbarrier_at(w, in, l, by);
+            issue(w, in, l, to, from.host[l], bytes, bytes, &m);
+            m.transactions -= bytes;
+            complete_phase(w, m);
+        } else {
+            std::memcpy(to.host[l], from.host[l], bytes);
+            w.changed_memory = true;
+        }
     });
-    w.changed_memory = true;
-}
-
-/// mapa: the address of the same variable in another block of the cluster.
-template <class T>
-void mapa(Warp& w, const Instruction& in) {
-    const T* a = w.at<T>(in.source[0]);
-    const uint32_t* rank = w.at<uint32_t>(in.source[1]);
-    T t[kLanes];
-    for (int l = 0; l < kLanes; ++l)
-        t[l] = static_cast<T>((a[l] & ~(T{255} << kRankShift)) | static_cast<T>(rank[l] + 1) << kRankShift);
-    put(w, in.destination, t);
-}
-template <class T>
-void getctarank(Warp& w, const Instruction& in) {
-    const T* a = w.at<T>(in.source[0]);
-    uint32_t t[kLanes];
-    for (int l = 0; l < kLanes; ++l) {
-        uint32_t rank = a[l] >> kRankShift & 255;
-        t[l] = rank ? rank - 1 : static_cast<uint32_t>(w.block->rank);
-    }
-    put(w, in.destination, t);
 }
 
 void nothing(Warp&, const Instruction&) {}
 
 Handler select_bulk(Opcode& op) {
-    if (op.has("prefetch")) {
-        op.operands = "mu";
-        return nothing;
-    }
-    if (op.has("commit_group")) return nothing;
-    if (op.has("wait_group")) {
-        op.operands = "u";
+    if (op.has("prefetch") || op.has("commit_group") || op.has("wait_group")) {
+        op.operands = op.has("prefetch") ? "mu" : op.has("wait_group") ? "u" : "";
         return nothing;
     }
     if (op.has("tensor") || op.has("multicast::cluster") || op.spaces.size() != 2) return nullptr;
-    bool to_shared = op.spaces[1] == Space::Global;
-    op.operands = to_shared ? "mmum?l" : "mmu?l";
-    if (!to_shared && op.spaces[0] != Space::Global) return nullptr;
-    return to_shared ? bulk_load : bulk_store;
+    bool load = op.spaces[1] == Space::Global;
+    op.operands = load ? "mmum?l" : "mmu?l";
+    return load ? bulk_copy<true> : op.spaces[0] == Space::Global ? bulk_copy<false> : nullptr;
 }
 Handler select_cp(Opcode& op) {
     if (!op.has("async")) return nullptr;
@@ -315,39 +264,35 @@ Handler select_cp(Opcode& op) {
         op.operands = "m";
         return copy_arrive;
     }
-    op.operands = op.has("L2::cache_hint") ? (op.operand_count == 5 ? "mmuul" : "mmul") : "mmu?u";
+    op.operands = !op.has("L2::cache_hint") ? "mmu?u" : op.operand_count == 5 ? "mmuul" : "mmul";
     return copy_async;
 }
 Handler select_mbarrier(Opcode& op) {
-    const std::string what = op.part(1);
-    op.in.strong = what != "init";
-    if (what == "init") {
-        op.operands = "mu";
-        return mbarrier_init;
-    }
-    if (what == "inval") {
-        op.operands = "m";
-        return mbarrier_inval;
-    }
-    if (what == "test_wait" || what == "try_wait") {
-        bool parity = op.has("parity");
-        op.operands = parity ? "Pmu?u" : "Pml?u";
-        return parity ? mbarrier_wait<true> : mbarrier_wait<false>;
-    }
-    if (what == "pending_count") {
+    struct Row {
+        const char *name, *operands;
+        Handler handler;
+        int code;
+    };
+    static const Row rows[] = {{"init", "mu", mbarrier_init, 0},
+                               {"inval", "m", mbarrier_inval, 0},
+                               {"test_wait", "Pml?u", mbarrier_wait<false>, 0},
+                               {"try_wait", "Pml?u", mbarrier_wait<false>, 0},
+                               {"expect_tx", "mu", mbarrier_arrive, NoArrival | ExpectBytes},
+                               {"complete_tx", "mu", mbarrier_arrive, NoArrival | Complete},
+                               {"arrive", "Lm?u", mbarrier_arrive, Plain},
+                               {"arrive_drop", "Lm?u", mbarrier_arrive, Plain | Drop}};
+    if (op.part(1) == "pending_count") {
         op.operands = "Ul";
-        return mbarrier_pending;
+        return lanes<[](uint64_t state) -> uint32_t { return state & 0xfffff; }>(op);
     }
-    if (what == "expect_tx" || what == "complete_tx") {
-        op.in.code = NoArrival | (what == "expect_tx" ? ExpectBytes : Complete);
-        op.operands = "mu";
-        return mbarrier_arrive;
+    for (const Row& row : rows) {
+        if (op.part(1) != row.name) continue;
+        op.in.strong = row.handler != mbarrier_init;
+        op.operands = op.has("parity") ? "Pmu?u" : row.operands;
+        op.in.code = row.code | (op.has("expect_tx") ? ExpectBytes : 0);
+        return op.has("parity") ? mbarrier_wait<true> : row.handler;
     }
-    if (what != "arrive" && what != "arrive_drop") return nullptr;
-    op.in.code = static_cast<uint8_t>(Plain | (op.has("expect_tx") ? ExpectBytes : 0) |
-                                      (what == "arrive_drop" ? Drop : 0));
-    op.operands = "Lm?u";
-    return mbarrier_arrive;
+    return nullptr;
 }
 
 }  // namespace
@@ -356,11 +301,20 @@ std::vector<OpcodeEntry> async_opcodes() {
     return {
         {"cp", "", select_cp},
         {"mbarrier", "", select_mbarrier},
-        {"mapa", "dtu",
-         [](Opcode& op) { return size_of(op.in.type) == 8 ? Handler(mapa<uint64_t>) : mapa<uint32_t>; }},
+        // The address of the same variable in another block of the cluster, and the block of an address.
+        {"mapa", "dtu", bits<[]<class T>(T a, uint32_t rank) -> T {
+             return (a & ~(T{255} << kRankShift)) | static_cast<T>(rank + 1) << kRankShift;
+         }>},
         {"getctarank", "Ut",
          [](Opcode& op) {
-             return size_of(op.in.type) == 8 ? Handler(getctarank<uint64_t>) : getctarank<uint32_t>;
+             return for_bits(op.in.type, []<class T>(T) -> Handler {
+                 return [](Warp& w, const Instruction& in) {
+                     auto rank = [&w](T a) -> uint32_t {
+                         return a >> kRankShift & 255 ? (a >> kRankShift & 255) - 1 : w.block->rank;
+                     };
+                     map_lanes<uint32_t>(w, in, rank, w.at<T>(in.source[0]));
+                 };
+             });
          }},
     };
 }

@@ -8,8 +8,6 @@
 namespace ladder {
 namespace {
 
-constexpr int kErrorLaunchFailure = 719;
-
 /// bar.warp.sync
 void warp_sync(Warp& w, const Instruction& in) {
     together(w, in, in.source[0], [](Warp& warp, const Instruction&) {
@@ -17,34 +15,24 @@ void warp_sync(Warp& w, const Instruction& in) {
     });
 }
 
-[[noreturn]] void bad_barrier(Warp& w, const Instruction& in, const std::string& sentence) {
-    report(w, in, std::countr_zero(w.mask), {"bad barrier", sentence, ""});
-    throw LaunchStop{kErrorLaunchFailure};
-}
-
 /// Counts the executing lanes as arrived; a counted barrier takes whole warps.
 Barrier& arrive(Warp& w, const Instruction& in, int id_operand, int count_operand, int& id) {
-    int first = std::countr_zero(w.mask);
-    id = w.at<int32_t>(id_operand)[first];
-    if (id < 0 || id >= kClusterBarrier)
-        bad_barrier(w, in, "There are barriers 0 to 15, but not " + std::to_string(id) + ".");
+    auto require = [&](bool good, auto... parts) {
+        if (!good) stop(w, in, kErrorLaunchFailure, {"bad barrier", say(parts...)});
+    };
+    id = w.at<int32_t>(id_operand)[w.first()];
+    require(id >= 0 && id < kClusterBarrier, "There are barriers 0 to 15, but not ", id, ".");
     Barrier& b = w.block->barriers[id];
-    int expected = count_operand >= 0 ? w.at<int32_t>(count_operand)[first] : 0;
-    if (expected % kLanes || expected < 0 || expected > 1024)
-        bad_barrier(w, in,
-                    "The number of threads at a barrier must be a multiple of 32, not " +
-                        std::to_string(expected) + ".");
-    if (b.arrived && b.expected != expected)
-        bad_barrier(w, in,
-                    "Threads wait at barrier " + std::to_string(id) + " for " + std::to_string(b.expected) +
-                        " threads, and these for " + std::to_string(expected) + " (0: all).");
+    int expected = count_operand >= 0 ? w.at<int32_t>(count_operand)[w.first()] : 0;
+    require(expected % kLanes == 0 && expected >= 0 && expected <= 1024,
+            "The number of threads at a barrier must be a multiple of 32, not ", expected, ".");
+    require(!b.arrived || b.expected == expected, "Threads wait at barrier ", id, " for ", b.expected,
+            " threads, and these for ", expected, " (0: all).");
     b.expected = expected;
     b.arrived += expected ? kLanes : std::popcount(w.mask);
     b.warps |= 1u << w.id;
-    if (expected && b.arrived > expected)
-        bad_barrier(w, in,
-                    "More than " + std::to_string(expected) + " threads arrive at barrier " +
-                        std::to_string(id) + ".");
+    require(!expected || b.arrived <= expected, "More than ", expected, " threads arrive at barrier ", id,
+            ".");
     return b;
 }
 
@@ -66,11 +54,9 @@ void barrier_arrive(Warp& w, const Instruction& in) {
 void barrier_reduce(Warp& w, const Instruction& in) {
     bool counted = in.source[2] >= 0;
     int id;
-    Mask p = w.predicate(in.source[counted ? 2 : 1]);
-    if (in.predicate_negated) p = ~p;
-    p &= w.mask;
+    Mask p = source_predicate(w, in, counted ? 2 : 1) & w.mask;
     Barrier& b = arrive(w, in, in.source[0], counted ? in.source[1] : -1, id);
-    b.count += static_cast<uint32_t>(std::popcount(p));
+    b.count += std::popcount(p);
     b.all &= p == w.mask;
     b.any |= p != 0;
     park_at_barrier(w, id);
@@ -90,24 +76,22 @@ void cluster_wait(Warp& w, const Instruction&) {
     w.advance();
 }
 
-Handler control(Opcode& op, Handler handler) {
-    op.in.control = true;
-    return handler;
-}
 Handler select_barrier(Opcode& op) {
-    if (op.has("warp")) return control(op, warp_sync);
+    bool arrives = op.has("arrive");
+    if (op.has("warp")) return control<warp_sync>(op);
     if (op.has("cluster")) {
         op.operands = "";
-        op.in.code = op.has("relaxed") && op.has("arrive");
-        return control(op, op.has("arrive") ? cluster_arrive : cluster_wait);
+        op.in.code = op.has("relaxed") && arrives;
+        return arrives ? control<cluster_arrive>(op) : control<cluster_wait>(op);
     }
     if (op.has("red")) {
-        op.in.code = op.has("popc") ? 'p' : op.has("and") ? 'a' : 'o';
-        bool counts = op.in.code == 'p';
-        op.operands = op.operand_count == 4 ? (counts ? "Uuup" : "Puup") : counts ? "Uup" : "Pup";
-        return control(op, barrier_reduce);
+        bool counts = op.has("popc"), four = op.operand_count == 4;
+        op.in.code = counts ? 'p' : op.has("and") ? 'a' : 'o';
+        op.operands = counts ? (four ? "Uuup" : "Uup") : (four ? "Puup" : "Pup");
+        return control<barrier_reduce>(op);
     }
-    return control(op, op.has("arrive") ? barrier_arrive : op.has("sync") ? barrier_sync : nullptr);
+    if (arrives) return control<barrier_arrive>(op);
+    return op.has("sync") ? control<barrier_sync>(op) : nullptr;
 }
 Handler select_fence(Opcode& op) {
     if (op.has("tensormap::generic")) return nullptr;

@@ -10,8 +10,6 @@
 namespace ladder {
 namespace {
 
-constexpr int kErrorAssert = 710, kErrorLaunchFailure = 719;
-
 void bra(Warp& w, const Instruction& in) {
     if (in.guard >= 0) {
         Tally& t = w.tally();
@@ -29,11 +27,9 @@ void brx(Warp& w, const Instruction& in) {
         outside |= index[l] >= in.table.size();
         if (!outside) targets[in.table[index[l]]] |= 1u << l;
     });
-    if (outside) {
-        report(w, in, std::countr_zero(w.mask),
-               {"bad branch", "The index of an indexed branch lies outside of its table.", ""});
-        throw LaunchStop{kErrorLaunchFailure};
-    }
+    if (outside)
+        stop(w, in, kErrorLaunchFailure,
+             {"bad branch", "The index of an indexed branch lies outside of its table."});
     if (Mask rest = w.path & ~w.mask) targets[w.pc + 1] |= rest;
     ++w.tally().branches;
     if (targets.size() == 1) return w.jump(targets.begin()->first);
@@ -45,7 +41,7 @@ uint64_t argument(Warp& w, const Instruction& in, size_t k, int lane) {
     if (k >= in.arguments.size()) return 0;
     uint64_t v = 0;
     int size = in.callee->parameters[k].size;
-    std::memcpy(&v, w.registers + in.arguments[k] + lane * size, static_cast<size_t>(std::min(size, 8)));
+    std::memcpy(&v, w.registers + in.arguments[k] + lane * size, std::min(size, 8));
     return v;
 }
 std::string text_at(Warp& w, int lane, uint64_t address) {
@@ -66,70 +62,52 @@ void print_conversion(Warp& w, int lane, const std::string& spec, uint64_t& curs
     for (size_t k = 0; k < size; ++k)
         if (const char* c = host_of(w, lane, cursor + k, 1)) value[k] = *c;
     cursor += size;
-    double d;
-    long i;
-    int n;
-    std::memcpy(&d, value, 8);
-    std::memcpy(&i, value, 8);
-    std::memcpy(&n, value, 4);
     if (real)
-        std::printf(spec.c_str(), d);
+        std::printf(spec.c_str(), std::bit_cast<double>(value));
     else if (kind == 's')
-        std::printf(spec.c_str(), text_at(w, lane, static_cast<uint64_t>(i)).c_str());
+        std::printf(spec.c_str(), text_at(w, lane, std::bit_cast<uint64_t>(value)).c_str());
     else if (wide)
-        std::printf(spec.c_str(), i);
+        std::printf(spec.c_str(), std::bit_cast<long>(value));
     else
-        std::printf(spec.c_str(), n);
+        std::printf(spec.c_str(), static_cast<int>(std::bit_cast<long>(value)));
 }
 
 void print(Warp& w, const Instruction& in, int lane) {
     std::string format = text_at(w, lane, argument(w, in, 0, lane));
     uint64_t cursor = argument(w, in, 1, lane);
-    for (size_t k = 0; k < format.size();) {
-        if (format[k] != '%') {
-            std::putchar(format[k++]);
-            continue;
-        }
-        size_t end = format.find_first_of("diouxXcspeEfFgGaA%", k + 1);
+    for (size_t k = 0, end; k < format.size(); k = end + 1) {
+        end = k;
+        if (format[k] == '%') end = format.find_first_of("diouxXcspeEfFgGaA%", k + 1);
         if (end == std::string::npos) break;
         std::string spec = format.substr(k, end + 1 - k);
-        bool plain = spec.find_first_not_of("%-+ #0123456789.lhzjtdiouxXcspeEfFgGaA") == std::string::npos;
-        if (spec.back() == '%')
-            std::putchar('%');
-        else if (plain)
+        bool known = spec.find_first_not_of("%-+ #0123456789.lhzjtdiouxXcspeEfFgGaA") == std::string::npos;
+        if (end == k || spec.back() == '%')
+            std::putchar(format[end]);
+        else if (known)
             print_conversion(w, lane, spec, cursor);
-        k = end + 1;
     }
-}
-
-template <class F>
-void set_result(Warp& w, const Instruction& in, F f) {
-    if (in.results.empty()) return;
-    int size = in.callee->results[0].size;
-    for_lanes(w.mask, [&](int l) {
-        uint64_t v = f(l);
-        std::memcpy(w.registers + in.results[0] + l * size, &v, static_cast<size_t>(std::min(size, 8)));
-    });
 }
 
 void call_runtime(Warp& w, const Instruction& in) {
     const std::string& name = in.callee->name;
-    int first = std::countr_zero(w.mask);
+    auto set_result = [&](auto f) {
+        if (in.results.empty()) return;
+        int size = in.callee->results[0].size;
+        for_lanes(w.mask, [&](int l) {
+            uint64_t v = f(l);
+            std::memcpy(w.registers + in.results[0] + l * size, &v, std::min(size, 8));
+        });
+    };
+    auto text = [&](int k) { return text_at(w, w.first(), argument(w, in, k, w.first())); };
     if (name == "vprintf") {
         for_lanes(w.mask, [&](int l) { print(w, in, l); });
-        set_result(w, in, [](int) { return 1; });
+        set_result([](int) { return 1; });
     } else if (name == "__assertfail") {
-        report(
-            w, in, first,
-            {"assertion failed",
-             text_at(w, first, argument(w, in, 1, first)) + ":" + std::to_string(argument(w, in, 2, first)) +
-                 ": " + text_at(w, first, argument(w, in, 3, first)) + ": `" +
-                 text_at(w, first, argument(w, in, 0, first)) + "' failed.",
-             ""},
-            std::popcount(w.mask));
-        throw LaunchStop{kErrorAssert};
+        std::string sentence = say(text(1), ":", static_cast<uint32_t>(argument(w, in, 2, w.first())), ": ",
+                                   text(3), ": `", text(0), "' failed.");
+        stop(w, in, kErrorAssert, {"assertion failed", sentence}, std::popcount(w.mask));
     } else if (name == "malloc") {
-        set_result(w, in, [&](int l) {
+        set_result([&](int l) {
             Region* r = memory().allocate(argument(w, in, 0, l), RegionKind::Internal, "malloc in a kernel");
             return r ? r->base : 0;
         });
@@ -147,33 +125,30 @@ void call_runtime(Warp& w, const Instruction& in) {
 
 bool fits(const Instruction& in, const Function& f) {
     std::vector<int> sizes;
-    for (const Parameter& p : f.parameters) sizes.push_back(p.size);
-    for (const Parameter& p : f.results) sizes.push_back(p.size);
+    for (auto* list : {&f.parameters, &f.results})
+        for (const Parameter& p : *list) sizes.push_back(p.size);
     return sizes == in.list_sizes && in.arguments.size() == f.parameters.size();
 }
 
 /// A call through a pointer: the address of a function is that of its decoded form.
 void call_pointer(Warp& w, const Instruction& in) {
-    const uint64_t* to = w.at<uint64_t>(in.source[0]);
-    int first = std::countr_zero(w.mask);
+    const uint64_t *to = w.at<uint64_t>(in.source[0]), target = to[w.first()];
     const Function* f = nullptr;
     for (auto& [name, each] : in.function->module->functions)
-        if (to[first] == reinterpret_cast<uint64_t>(&each)) f = &each;
-    if (!f || !f->defined || f->not_simulated || !fits(in, *f)) {
-        report(w, in, first,
-               {"bad call",
-                f && f->not_simulated
-                    ? "The function called uses " + f->not_simulated->text + ", which is not simulated."
-                    : "The pointer does not lead to a function of this type.",
-                ""});
-        throw LaunchStop{kErrorLaunchFailure};
-    }
-    Mask same = 0;
-    for_lanes(w.mask, [&](int l) { same |= static_cast<Mask>(to[l] == to[first]) << l; });
+        if (target == reinterpret_cast<uint64_t>(&each)) f = &each;
+    if (f && f->not_simulated)
+        stop(w, in, kErrorLaunchFailure,
+             {"bad call",
+              say("The function called uses ", f->not_simulated->text, ", which is not simulated.")});
+    if (!f || !f->defined || !fits(in, *f))
+        stop(w, in, kErrorLaunchFailure,
+             {"bad call", "The pointer does not lead to a function of this type."});
     // Lanes with another target call it on their own.
-    if (Mask others = w.mask & ~same) w.paths.push_back({w.pc, others, w.join, w.frame});
-    w.path &= ~(w.mask & ~same);
-    w.mask = same;
+    Mask others = 0;
+    for_lanes(w.mask, [&](int l) { others |= static_cast<Mask>(to[l] != target) << l; });
+    if (others) w.paths.push_back({w.pc, others, w.join, w.frame});
+    w.path &= ~others;
+    w.mask &= ~others;
     w.enter(*f, &in);
 }
 
@@ -186,44 +161,24 @@ void call(Warp& w, const Instruction& in) {
         call_runtime(w, in);
 }
 
+void ret(Warp& w, const Instruction&) { w.leave(w.mask, false); }
+void exit(Warp& w, const Instruction&) { w.leave(w.mask, true); }
 void trap(Warp& w, const Instruction& in) {
-    report(w, in, std::countr_zero(w.mask), {"trap", "The kernel stopped itself (__trap).", ""},
-           std::popcount(w.mask));
-    throw LaunchStop{kErrorLaunchFailure};
+    stop(w, in, kErrorLaunchFailure, {"trap", "The kernel stopped itself (__trap)."}, std::popcount(w.mask));
 }
-
-void ret(Warp& w, const Instruction&) {
-    w.leave(w.mask, false);
-}
-void exit(Warp& w, const Instruction&) {
-    w.leave(w.mask, true);
-}
-
-template <Handler F>
-Handler control(Opcode& op) {
-    op.in.control = true;
-    return F;
-}
-Handler nothing(Opcode&) {
-    return [](Warp&, const Instruction&) {};
-}
+void nanosleep(Warp& w, const Instruction&) { w.spinning = true; }
+void nothing(Warp&, const Instruction&) {}
 
 }  // namespace
 
 std::vector<OpcodeEntry> control_opcodes() {
     return {
-        {"bra", "", control<bra>},
-        {"brx", "", control<brx>},
-        {"call", "", control<call>},
-        {"ret", "", control<ret>},
-        {"exit", "", control<exit>},
-        {"trap", "", control<trap>},
-        {"brkpt", "", nothing},
-        {"pmevent", ".", nothing},
-        {"nanosleep", "u",
-         [](Opcode&) -> Handler { return [](Warp& w, const Instruction&) { w.spinning = true; }; }},
-        {"griddepcontrol", "", nothing},
-        {"setmaxnreg", ".", nothing},
+        {"bra", "", control<bra>},           {"brx", "", control<brx>},
+        {"call", "", control<call>},         {"ret", "", control<ret>},
+        {"exit", "", control<exit>},         {"trap", "", control<trap>},
+        {"brkpt", "", just<nothing>},        {"pmevent", ".", just<nothing>},
+        {"nanosleep", "u", just<nanosleep>}, {"griddepcontrol", "", just<nothing>},
+        {"setmaxnreg", ".", just<nothing>},
     };
 }
 

@@ -67,27 +67,18 @@ void multiply(Warp& w, const Instruction& in) {
         set_element(lane_of(d, r, l), d.type, e, sum[row][column]);
     });
 }
-void mma(Warp& w, const Instruction& in) {
-    whole_warp(w, in, multiply);
-}
-
 Handler select_mma(Opcode& op) {
-    struct Shape {
-        const char* name;
-        Type type;
-    };
-    static const Shape shapes[] = {{"m16n8k8", Type::F16},   {"m16n8k16", Type::F16}, {"m16n8k8", Type::BF16},
-                                   {"m16n8k16", Type::BF16}, {"m16n8k4", Type::TF32}, {"m16n8k8", Type::TF32},
-                                   {"m8n8k4", Type::F64},    {"m16n8k16", Type::S8},  {"m16n8k32", Type::S8},
-                                   {"m16n8k16", Type::U8},   {"m16n8k32", Type::U8}};
-    bool known = op.types.size() == 4 && op.types[1] == op.types[2] && op.has("row") && op.has("col") &&
-                 !op.has("sp") && !op.in.saturate;
-    if (!known) return nullptr;
-    known = std::any_of(std::begin(shapes), std::end(shapes),
-                        [&](auto& s) { return op.has(s.name) && s.type == op.types[1]; });
+    static const std::pair<const char*, Type> shapes[] = {
+        {"m16n8k8", Type::F16},  {"m16n8k16", Type::F16}, {"m16n8k8", Type::BF16}, {"m16n8k16", Type::BF16},
+        {"m16n8k4", Type::TF32}, {"m16n8k8", Type::TF32}, {"m8n8k4", Type::F64},   {"m16n8k16", Type::S8},
+        {"m16n8k32", Type::S8},  {"m16n8k16", Type::U8},  {"m16n8k32", Type::U8}};
+    if (op.types.size() != 4 || op.types[1] != op.types[2] || !op.has("row") || !op.has("col") ||
+        op.has("sp") || op.in.saturate)
+        return nullptr;
     op.in.code = static_cast<uint8_t>(op.types[3]);
-    op.in.control = true;
-    return known ? mma : nullptr;
+    for (auto& [shape, type] : shapes)
+        if (op.has(shape) && type == op.types[1]) return control<whole_warp<multiply>>(op);
+    return nullptr;
 }
 
 /// ldmatrix and stmatrix: lanes 8k to 8k+7 hold the addresses of the rows of matrix k. in.code: transposed.
@@ -114,8 +105,7 @@ template <bool Store>
 Handler select_matrix_move(Opcode& op) {
     if (!op.has("m8n8") || op.in.type != Type::B16) return nullptr;
     op.in.code = op.has("trans");
-    op.in.control = true;
-    return [](Warp& w, const Instruction& in) { whole_warp(w, in, move_matrices<Store>); };
+    return control<whole_warp<move_matrices<Store>>>(op);
 }
 
 }  // namespace

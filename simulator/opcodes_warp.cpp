@@ -29,9 +29,7 @@ void shuffle(Warp& w, const Instruction& in) {
         if (Mode == 'i' && (w.mask >> l & 1) && !(w.mask >> from & 1))
             report(w, in, l,
                    {"wrong mask",
-                    "The thread takes its value from lane " + std::to_string(from) +
-                        ", which does not take part.",
-                    ""});
+                    say("The thread takes its value from lane ", from, ", which does not take part.")});
         t[l] = a[inside ? from : l];
         valid |= static_cast<Mask>(inside) << l;
     }
@@ -44,9 +42,7 @@ void put_everywhere(Warp& w, int offset, uint32_t value) {
 }
 
 void vote(Warp& w, const Instruction& in) {
-    Mask p = w.predicate(in.source[0]);
-    if (in.predicate_negated) p = ~p;
-    p &= w.mask;
+    Mask p = source_predicate(w, in, 0) & w.mask;
     if (in.code == 'b') return put_everywhere(w, in.destination, p);
     bool yes = in.code == 'a' ? p == w.mask : in.code == 'o' ? p != 0 : p == 0 || p == w.mask;
     put_predicate(w, in.destination, yes ? ~0u : 0);
@@ -70,86 +66,63 @@ void match(Warp& w, const Instruction& in) {
 template <class T>
 void redux(Warp& w, const Instruction& in) {
     const T* a = w.at<T>(in.source[0]);
-    T v = a[std::countr_zero(w.mask)];
+    T v = a[w.first()];
     for_lanes(w.mask & (w.mask - 1), [&](int l) {
         switch (in.code) {
-            case '+':
-                v = static_cast<T>(static_cast<uint32_t>(v) + static_cast<uint32_t>(a[l]));
-                break;
-            case '<':
-                v = std::min(v, a[l]);
-                break;
-            case '>':
-                v = std::max(v, a[l]);
-                break;
-            case '&':
-                v &= a[l];
-                break;
-            case '|':
-                v |= a[l];
-                break;
-            default:
-                v ^= a[l];
+            case '+': v = static_cast<uint32_t>(v) + static_cast<uint32_t>(a[l]); break;
+            case '<': v = std::min(v, a[l]); break;
+            case '>': v = std::max(v, a[l]); break;
+            case '&': v &= a[l]; break;
+            case '|': v |= a[l]; break;
+            default: v ^= a[l];
         }
     });
-    put_everywhere(w, in.destination, static_cast<uint32_t>(v));
+    put_everywhere(w, in.destination, v);
 }
 
 void elect(Warp& w, const Instruction& in) {
-    uint32_t leader = static_cast<uint32_t>(std::countr_zero(w.mask));
-    put_everywhere(w, in.destination, leader);
-    if (in.destination2 >= 0) put_predicate(w, in.destination2, 1u << leader);
+    put_everywhere(w, in.destination, w.first());
+    if (in.destination2 >= 0) put_predicate(w, in.destination2, 1u << w.first());
 }
 
+/// The handler of a .sync instruction whose operand `MaskOperand` names the lanes that take part.
 template <Handler F, int MaskOperand>
-void exchange(Warp& w, const Instruction& in) {
-    together(w, in, in.source[MaskOperand], F);
-}
-
-Handler control(Opcode& op, Handler handler) {
+Handler exchange(Opcode& op) {
     op.in.control = true;
-    return op.has("sync") ? handler : nullptr;
+    if (!op.has("sync")) return nullptr;
+    return [](Warp& w, const Instruction& in) { together(w, in, in.source[MaskOperand], F); };
 }
 Handler select_shfl(Opcode& op) {
-    return control(op, op.has("up")     ? exchange<shuffle<'u'>, 3>
-                       : op.has("down") ? exchange<shuffle<'d'>, 3>
-                       : op.has("bfly") ? exchange<shuffle<'b'>, 3>
-                                        : exchange<shuffle<'i'>, 3>);
+    if (op.has("up")) return exchange<shuffle<'u'>, 3>(op);
+    if (op.has("down")) return exchange<shuffle<'d'>, 3>(op);
+    return op.has("bfly") ? exchange<shuffle<'b'>, 3>(op) : exchange<shuffle<'i'>, 3>(op);
 }
 Handler select_vote(Opcode& op) {
     op.in.code = op.has("ballot") ? 'b' : op.has("all") ? 'a' : op.has("any") ? 'o' : 'u';
     if (op.in.code == 'b') op.operands = "Upu";
-    return control(op, exchange<vote, 1>);
+    return exchange<vote, 1>(op);
 }
 Handler select_match(Opcode& op) {
     op.in.code = op.has("all");
-    return control(op,
-                   size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1> : exchange<match<uint32_t>, 1>);
+    return size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1>(op) : exchange<match<uint32_t>, 1>(op);
 }
 Handler select_redux(Opcode& op) {
     if (is_float(op.in.type)) return nullptr;
-    op.in.code = op.has("add")   ? '+'
-                 : op.has("min") ? '<'
-                 : op.has("max") ? '>'
-                 : op.has("and") ? '&'
-                 : op.has("or")  ? '|'
-                                 : '^';
-    return control(op, is_signed(op.in.type) ? exchange<redux<int32_t>, 1> : exchange<redux<uint32_t>, 1>);
+    const std::pair<const char*, char> kinds[] = {
+        {"add", '+'}, {"min", '<'}, {"max", '>'}, {"and", '&'}, {"or", '|'}};
+    for (auto [name, code] : kinds)
+        if (op.has(name)) op.in.code = code;
+    return is_signed(op.in.type) ? exchange<redux<int32_t>, 1>(op) : exchange<redux<uint32_t>, 1>(op);
 }
+void activemask(Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); }
 
 }  // namespace
 
 std::vector<OpcodeEntry> warp_opcodes() {
     return {
-        {"shfl", "dtuuu", select_shfl},
-        {"vote", "Ppu", select_vote},
-        {"match", "Utu", select_match},
-        {"redux", "dtu", select_redux},
-        {"elect", "Uu", [](Opcode& op) { return control(op, exchange<elect, 0>); }},
-        {"activemask", "d",
-         [](Opcode&) -> Handler {
-             return [](Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); };
-         }},
+        {"shfl", "dtuuu", select_shfl},      {"vote", "Ppu", select_vote},
+        {"match", "Utu", select_match},      {"redux", "dtu", select_redux},
+        {"elect", "Uu", exchange<elect, 0>}, {"activemask", "d", just<activemask>},
     };
 }
 

@@ -14,20 +14,9 @@
 namespace ladder {
 namespace {
 
-struct Shape {
-    int m, n, k;
-};
-bool shape_of(const Opcode& op, Shape& s) {
-    return std::any_of(op.parts.begin(), op.parts.end(),
-                       [&](auto& p) { return std::sscanf(p.c_str(), "m%dn%dk%d", &s.m, &s.n, &s.k) == 3; });
-}
-/// The two matrix sides are kept in spare fields of the instruction.
-int rows(const Instruction& in) {
-    return in.table[0];
-}
-int columns(const Instruction& in) {
-    return in.table[1];
-}
+/// in.table: the sides of the matrix.
+int rows(const Instruction& in) { return in.table[0]; }
+int columns(const Instruction& in) { return in.table[1]; }
 
 char* slot(Warp& w, const int* registers, Type t, int lane, int e) {
     int per = element_bits(t) == 64 ? 1 : 32 / element_bits(t), bytes = element_bits(t) == 64 ? 8 : 4;
@@ -46,15 +35,14 @@ void move_fragment(Warp& w, const Instruction& in) {
             int i = l * each + e, row = i / columns(in), column = i % columns(in);
             int64_t stride = in.source[0] >= 0 ? w.at<int32_t>(in.source[0])[l] : length;
             r.address[l] =
-                base.address[l] +
-                static_cast<uint64_t>((in.code ? column * stride + row : row * stride + column) * bytes);
+                base.address[l] + (in.code ? column * stride + row : row * stride + column) * bytes;
         }
         resolve(w, in, in.address[0].space, bytes, r);
         observe(w, in, r, bytes, !Store, Store);
         count(w, r, bytes, !Store);
         for_lanes(w.mask, [&](int l) {
             char* at = slot(w, in.list.data(), in.type, l, e);
-            std::memcpy(Store ? r.host[l] : at, Store ? at : r.host[l], static_cast<size_t>(bytes));
+            std::memcpy(Store ? r.host[l] : at, Store ? at : r.host[l], bytes);
         });
     }
 }
@@ -68,58 +56,47 @@ void multiply(Warp& w, const Instruction& in) {
         int each = total / kLanes;
         return element(slot(w, registers, t, i / each, i % each), t, 0);
     };
-    std::vector<double> sum(static_cast<size_t>(m * n));
-    for (int i = 0; i < m * n; ++i)
-        sum[static_cast<size_t>(i)] = get(c, static_cast<Type>(in.code), i, m * n);
+    std::vector<double> sum(m * n);
+    for (int i = 0; i < m * n; ++i) sum[i] = get(c, static_cast<Type>(in.code), i, m * n);
     for (int row = 0; row < m; ++row)
         for (int x = 0; x < k; ++x) {
             double left = get(a, in.type2, row * k + x, m * k);
             for (int column = 0; column < n; ++column)
-                sum[static_cast<size_t>(row * n + column)] += left * get(b, in.type2, x * n + column, k * n);
+                sum[row * n + column] += left * get(b, in.type2, x * n + column, k * n);
         }
     int each = m * n / kLanes;
-    for (int i = 0; i < m * n; ++i)
-        set_element(slot(w, d, in.type, i / each, i % each), in.type, 0, sum[static_cast<size_t>(i)]);
-}
-
-template <Handler F>
-void of_warp(Warp& w, const Instruction& in) {
-    whole_warp(w, in, F);
+    for (int i = 0; i < m * n; ++i) set_element(slot(w, d, in.type, i / each, i % each), in.type, 0, sum[i]);
 }
 
 Handler select_wmma(Opcode& op) {
-    Shape s;
+    using enum Type;
+    int m, n, k;
     Instruction& in = op.in;
-    if (!shape_of(op, s) || op.parts.size() < 4 || op.types.empty() || op.in.saturate) return nullptr;
+    auto is_shape = [&](auto& p) { return std::sscanf(p.c_str(), "m%dn%dk%d", &m, &n, &k) == 3; };
+    if (std::none_of(op.parts.begin(), op.parts.end(), is_shape)) return nullptr;
+    if (op.parts.size() < 4 || op.types.empty() || in.saturate) return nullptr;
     for (Type t : op.types)
-        if (t != Type::F16 && t != Type::BF16 && t != Type::F32 && t != Type::F64 && t != Type::S32 &&
-            t != Type::S8 && t != Type::U8)
-            return nullptr;
-    in.control = true;
+        if (t != F16 && t != BF16 && t != F32 && t != F64 && t != S32 && t != S8 && t != U8) return nullptr;
     if (op.parts[1] == "mma") {
         // wmma.mma...f32.f32 has half-precision factors that are not spelled.
         bool short_form = op.types.size() == 2;
         if (!short_form && (op.types.size() != 4 || op.types[1] != op.types[2])) return nullptr;
-        in.type2 = short_form ? Type::F16 : op.types[1];
+        in.type2 = short_form ? F16 : op.types[1];
         in.code = static_cast<uint8_t>(op.types.back());
-        in.table = {s.m, s.n, s.k};
-        in.reconvergence = -1;
+        in.table = {m, n, k};
         op.operands = "****";
-        return of_warp<multiply>;
+        return control<whole_warp<multiply>>(op);
     }
-    const std::string& part = op.parts[2];
-    in.table = part == "a"   ? std::vector<int>{s.m, s.k}
-               : part == "b" ? std::vector<int>{s.k, s.n}
-                             : std::vector<int>{s.m, s.n};
+    in.table = {op.parts[2] == "b" ? k : m, op.parts[2] == "a" ? k : n};
     in.code = op.has("col");
-    op.operands = op.parts[1] == "load" ? "*m?u" : "m*?u";
-    return op.parts[1] == "load" ? of_warp<move_fragment<false>> : of_warp<move_fragment<true>>;
+    bool load = op.parts[1] == "load";
+    op.operands = load ? "*m?u" : "m*?u";
+    return load ? control<whole_warp<move_fragment<false>>>(op)
+                : control<whole_warp<move_fragment<true>>>(op);
 }
 
 }  // namespace
 
-std::vector<OpcodeEntry> wmma_opcodes() {
-    return {{"wmma", "", select_wmma}};
-}
+std::vector<OpcodeEntry> wmma_opcodes() { return {{"wmma", "", select_wmma}}; }
 
 }  // namespace ladder

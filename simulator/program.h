@@ -24,22 +24,12 @@ enum class Space : uint8_t {
     CallParameter
 };
 
+// clang-format off
 enum class Type : uint8_t {
-    B8,
-    B16,
-    B32,
-    B64,
-    B128,
-    U8,
-    U16,
-    U32,
-    U64,
-    S8,
-    S16,
-    S32,
-    S64,  // clang-format off
-    F16, BF16, F16x2, BF16x2, TF32, F32, F64, Predicate, None  // clang-format on
+    B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
+    F16, BF16, F16x2, BF16x2, TF32, F32, F64, Predicate, None
 };
+// clang-format on
 /// Bytes of one value of a type; a predicate has none of its own (32 lanes share a mask).
 int size_of(Type type);
 bool is_float(Type type);
@@ -69,6 +59,7 @@ struct Instruction {
     bool acquire = false, release = false;
     bool saturate = false;
     uint8_t code = 0;                              ///< the handler's own variant
+    uint8_t relation = 0;                          ///< setp, set: which comparison
     uint8_t rounding = 0;                          ///< 0 to nearest, or 'z', 'm', 'p' of .rz, .rm, .rp
     uint8_t register_bytes = 0, source_bytes = 0;  ///< where registers may be wider than the type
     Type type = Type::None, type2 = Type::None;
@@ -94,10 +85,12 @@ struct Parameter {
 };
 
 /// A value that is known when a frame begins: a special register or an address.
+using SpecialValue = uint64_t (*)(const Warp&, int lane, int64_t argument);
 struct Preset {
-    int kind, offset;
+    SpecialValue value;
+    int64_t argument;
+    int offset;
     bool wide;
-    int64_t value;
 };
 
 struct Function {
@@ -114,36 +107,10 @@ struct Function {
     const struct Module* module = nullptr;
 };
 
-struct Variable {
-    void* address;
-    size_t size;
-    bool managed;
-};
-
 struct Module {
     std::map<std::string, Function> functions;
-    std::map<std::string, Variable> variables;
+    std::map<std::string, void*> variables;
     std::map<int, std::string> files;
-    std::vector<void*> function_table;
-};
-
-enum Special : int {
-    TidX,
-    TidY,
-    TidZ,
-    NtidX,
-    NtidY,
-    NtidZ,
-    CtaidX,
-    CtaidY,
-    CtaidZ,
-    NctaidX,
-    NctaidY,
-    NctaidZ,  // clang-format off
-    ClusteridX, ClusteridY, ClusteridZ, NclusteridX, NclusteridY, NclusteridZ, ClusterCtaidX, ClusterCtaidY,
-    ClusterCtaidZ, ClusterNctaidX, ClusterNctaidY, ClusterNctaidZ, ClusterCtarank, ClusterNctarank, IsCluster,
-    Laneid, Warpid, Nwarpid, Smid, Nsmid, Gridid, LanemaskEq, LanemaskLt, LanemaskLe, LanemaskGt, LanemaskGe,
-    DynamicSharedSize, TotalSharedSize, Envreg1, Envreg2, Zero, DynamicSharedAddress, LocalAddress  // clang-format on
 };
 
 /// A PTX text that cannot be read; `line` counts from 1 in that text.
@@ -162,7 +129,8 @@ void find_reconvergence(Function& function);
 /// The instruction with an id given by the parser.
 const Instruction* instruction_by_id(uint32_t id);
 
-/// file:line of an instruction, as -lineinfo recorded it.
+/// Where an instruction comes from, as -lineinfo recorded it: the file, and file:line.
+std::string source_file(const Instruction& in);
 std::string source_place(const Instruction& in);
 
 }  // namespace ladder

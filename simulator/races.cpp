@@ -13,9 +13,7 @@ uint32_t now = 1;
 
 enum Strength : uint8_t { kWeak, kVolatile, kAtomic, kCompareAndSwap };
 
-void raise(uint32_t& a, uint32_t b) {
-    a = std::max(a, b);
-}
+void raise(uint32_t& a, uint32_t b) { a = std::max(a, b); }
 
 void merge(GridClock& into, const GridClock& from) {
     if (into.size() < from.size()) into.resize(from.size());
@@ -32,9 +30,7 @@ void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const G
     into = std::move(both);
 }
 
-uint32_t first_of(const Block& b) {
-    return b.index * static_cast<uint32_t>(b.launch->warps_per_block);
-}
+uint32_t first_of(const Block& b) { return b.index * static_cast<uint32_t>(b.launch->warps_per_block); }
 
 void new_epoch(Warp& w) {
     w.clock.time = next_time();
@@ -124,9 +120,7 @@ void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
 
 }  // namespace
 
-uint32_t next_time() {
-    return ++now;
-}
+uint32_t next_time() { return ++now; }
 
 void start_clock(Warp& w) {
     WarpClock& c = w.clock;

@@ -28,20 +28,11 @@ inline double round_to(double x, const FloatFormat& f, char mode = 0) {
     int place = std::max(exponent - f.digits, f.smallest);
     double scaled = std::ldexp(x, -place), r = 0;
     switch (mode) {
-        case 'z':
-            r = std::trunc(scaled);
-            break;
-        case 'm':
-            r = std::floor(scaled);
-            break;
-        case 'p':
-            r = std::ceil(scaled);
-            break;
-        case 'a':
-            r = std::round(scaled);
-            break;
-        default:
-            r = std::nearbyint(scaled);
+        case 'z': r = std::trunc(scaled); break;
+        case 'm': r = std::floor(scaled); break;
+        case 'p': r = std::ceil(scaled); break;
+        case 'a': r = std::round(scaled); break;
+        default: r = std::nearbyint(scaled);
     }
     double y = std::ldexp(r, place);
     if (std::abs(y) <= f.largest) return r == 0 ? std::copysign(0.0, x) : y;
@@ -101,6 +92,17 @@ struct Bfloat {
     }
     float value() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
+
+/// Two short values in one register.
+template <class H>
+struct Pair {
+    using Half = H;
+    H low, high;
+};
+template <class T>
+constexpr bool is_pair = false;
+template <class H>
+constexpr bool is_pair<Pair<H>> = true;
 
 /// a * b + c of short factors, rounded once: the sum is rounded to odd, so that a later rounding to fewer
 /// digits sees on which side of a tie it lies.

@@ -59,9 +59,7 @@ int create_stream(bool blocking) {
     if (!blocking) s.non_blocking.insert(id);
     return id;
 }
-void destroy_stream(int stream) {
-    state().non_blocking.erase(stream);
-}
+void destroy_stream(int stream) { state().non_blocking.erase(stream); }
 
 int begin_operation(int stream, const std::string& name) {
     State& s = state();
@@ -111,15 +109,9 @@ StreamClock stream_position(int stream) {
             if (!state().non_blocking.count(id)) merge(clock, other);
     return clock;
 }
-void stream_waits(int stream, const StreamClock& for_these) {
-    merge(state().clocks[stream], for_these);
-}
-void host_waits(const StreamClock& for_these) {
-    merge(state().host, for_these);
-}
-void host_waits_for_stream(int stream) {
-    host_waits(stream_position(stream));
-}
+void stream_waits(int stream, const StreamClock& for_these) { merge(state().clocks[stream], for_these); }
+void host_waits(const StreamClock& for_these) { merge(state().host, for_these); }
+void host_waits_for_stream(int stream) { host_waits(stream_position(stream)); }
 void host_waits_for_all() {
     for (auto& [id, clock] : state().clocks) merge(state().host, clock);
 }

@@ -10,15 +10,13 @@
 namespace ladder {
 namespace {
 
-constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19, kErrorLaunchFailure = 719, kErrorIllegalAddress = 700;
+constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19;
 
 Path path_at(int pc, Mask mask, int join, Frame* frame) {
     return {pc, mask, join, frame, PathState::Ready, 0, -1};
 }
 
-const Instruction& instruction_of(const Path& p) {
-    return p.frame->function->code[p.pc];
-}
+const Instruction& instruction_of(const Path& p) { return p.frame->function->code[p.pc]; }
 
 /// .aligned barriers, which all running lanes of a warp must reach together.
 bool aligned(const Instruction& in) {
@@ -130,128 +128,11 @@ void Warp::enter(const Function& f, const Instruction* call) {
 }
 
 void Warp::fill_presets(const Function& f) {
-    const Launch& launch = *block->launch;
-    const unsigned *d = launch.block, *g = launch.grid, *c = launch.cluster, *b = block->id;
-    uint64_t warps = static_cast<uint64_t>(launch.warps_per_block);
-    for (const Preset& p : f.presets) {
+    for (const Preset& p : f.presets)
         for (int l = 0; l < kLanes; ++l) {
-            unsigned t = static_cast<unsigned>(id * kLanes + l);
-            uint64_t v = 0;
-            int axis = p.kind % 3;  // the vectors come first in Special, three by three
-            switch (p.kind) {
-                case TidX:
-                    v = t % d[0];
-                    break;
-                case TidY:
-                    v = t / d[0] % d[1];
-                    break;
-                case TidZ:
-                    v = t / (d[0] * d[1]);
-                    break;
-                case NtidX:
-                case NtidY:
-                case NtidZ:
-                    v = d[axis];
-                    break;
-                case CtaidX:
-                case CtaidY:
-                case CtaidZ:
-                    v = b[axis];
-                    break;
-                case NctaidX:
-                case NctaidY:
-                case NctaidZ:
-                    v = g[axis];
-                    break;
-                case ClusteridX:
-                case ClusteridY:
-                case ClusteridZ:
-                    v = b[axis] / c[axis];
-                    break;
-                case NclusteridX:
-                case NclusteridY:
-                case NclusteridZ:
-                    v = g[axis] / c[axis];
-                    break;
-                case ClusterCtaidX:
-                case ClusterCtaidY:
-                case ClusterCtaidZ:
-                    v = b[axis] % c[axis];
-                    break;
-                case ClusterNctaidX:
-                case ClusterNctaidY:
-                case ClusterNctaidZ:
-                    v = c[axis];
-                    break;
-                case ClusterCtarank:
-                    v = static_cast<uint64_t>(block->rank);
-                    break;
-                case ClusterNctarank:
-                    v = launch.cluster_size();
-                    break;
-                case IsCluster:
-                    v = launch.clustered;
-                    break;
-                case Laneid:
-                    v = static_cast<uint64_t>(l);
-                    break;
-                case Warpid:
-                    v = static_cast<uint64_t>(id);
-                    break;
-                case Nwarpid:
-                    v = warps;
-                    break;
-                case Smid:
-                    v = block->index % 8;
-                    break;
-                case Nsmid:
-                    v = 8;
-                    break;
-                case Gridid:
-                    v = launch.start_time;
-                    break;
-                case LanemaskEq:
-                    v = 1u << l;
-                    break;
-                case LanemaskLt:
-                    v = (1u << l) - 1;
-                    break;
-                case LanemaskLe:
-                    v = (2u << l) - 1;
-                    break;
-                case LanemaskGt:
-                    v = ~((2u << l) - 1);
-                    break;
-                case LanemaskGe:
-                    v = ~((1u << l) - 1);
-                    break;
-                case DynamicSharedSize:
-                    v = launch.dynamic_shared;
-                    break;
-                case TotalSharedSize:
-                    v = block->shared.size;
-                    break;
-                case Envreg1:
-                    v = launch.grid_barrier >> 32;
-                    break;
-                case Envreg2:
-                    v = launch.grid_barrier & 0xffffffff;
-                    break;
-                case DynamicSharedAddress:
-                    v = block->dynamic_offset;
-                    break;
-                case LocalAddress:
-                    v = static_cast<uint64_t>(frame->local_base + p.value);
-                    break;
-                default:
-                    break;
-            }
-            if (p.wide)
-                at<uint64_t>(p.offset)[l] = v;
-            else
-                at<uint32_t>(p.offset)[l] = static_cast<uint32_t>(v);
+            uint64_t v = p.value(*this, l, p.argument);
+            std::memcpy(registers + p.offset + (p.wide ? 8 : 4) * l, &v, p.wide ? 8 : 4);
         }
-    }
 }
 
 uint64_t Warp::run(uint64_t budget) {

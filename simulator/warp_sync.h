@@ -45,10 +45,10 @@ void together(Warp& w, const Instruction& in, int mask_operand, F f) {
 }
 
 /// For instructions of the whole warp (.aligned).
-template <class F>
-void whole_warp(Warp& w, const Instruction& in, F f) {
+template <Handler F>
+void whole_warp(Warp& w, const Instruction& in) {
     if (!w.gather(in, w.alive)) return;
-    f(w, in);
+    F(w, in);
     w.advance();
 }
 
