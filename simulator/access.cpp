@@ -21,10 +21,19 @@ Space window_of(uint64_t address) {
 }
 
 struct Trouble {
-    int lane = -1, times = 0;
-    Fault fault;
-    StopCode error = kErrorIllegalAddress;
+    Mask lanes = 0;
+    Fault fault;  ///< of the first of them
 };
+
+/// Global memory, if one region holds all bytes.
+bool reach_global(Warp& w, uint64_t address, int bytes, int l, Reach& r) {
+    Region* region = memory().find(address);
+    if (!region || !region->contains(address, bytes)) return false;
+    w.block->launch->last_region = region;
+    r.region[l] = region;
+    r.host[l] = region->data + (address - region->base);
+    return true;
+}
 
 /// One lane on its own; false if it cannot reach its address.
 bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
@@ -32,75 +41,53 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
     if (space == Space::Generic) space = window_of(a);
     Block& own = *w.block;
     auto bad = [&](const char* kind, const std::string& sentence, const std::string& allocation) {
-        if (t.lane < 0) {
-            t.lane = l;
-            t.fault = {kind, sentence, allocation};
-        }
-        ++t.times;
+        if (!t.lanes) t.fault = {kind, sentence, allocation};
+        t.lanes |= 1u << l;
         return false;
     };
+    auto touches = [&](const char* what) { return say("The thread touches ", bytes, " bytes ", what, "."); };
     r.region[l] = nullptr;
     r.owner[l] = nullptr;
-    std::string size = std::to_string(bytes) + " bytes";
-    switch (space) {
-        case Space::Shared:
-        case Space::SharedCluster: {
-            if (a >= kSharedBase) a -= kSharedBase;
-            uint64_t rank = a >> kRankShift, offset = a & ((1u << kRankShift) - 1);
-            Block* block = rank == 0                                           ? &own
-                           : own.cluster && rank <= own.cluster->blocks.size() ? own.cluster->blocks[rank - 1]
-                                                                               : nullptr;
-            if (!block || !block->shared.contains(offset, static_cast<size_t>(bytes)))
-                return bad("out of bounds",
-                           "The thread touches " + size + " outside of the block's shared memory.",
-                           "shared memory of " + std::to_string(own.shared.size) + " bytes, offset " +
-                               std::to_string(static_cast<int64_t>(rank ? offset : a)));
-            if (block->ended)
-                return bad(
-                    "use after end",
-                    "The block whose shared memory this is has ended: a cluster barrier must keep it alive.",
-                    "shared memory of block " + std::to_string(block->index));
-            r.address[l] = offset;
-            r.region[l] = &block->shared;
-            r.owner[l] = block;
-            r.host[l] = block->shared.data + offset;
-            return true;
-        }
-        case Space::Local: {
-            if (a >= kLocalBase) a -= kLocalBase;
-            if (a >= w.local.size() || local_index(a + static_cast<uint64_t>(bytes) - 1, l) >= w.local.size())
-                return bad("out of bounds", "The thread touches " + size + " outside of its local memory.",
-                           "local memory");
-            r.host[l] = &w.local[local_index(a, l)];
-            return true;
-        }
-        case Space::Parameter: {
-            if (a >= kParameterBase) a -= kParameterBase;
-            auto& all = own.launch->parameters;
-            if (a > all.size() || static_cast<size_t>(bytes) > all.size() - a)
-                return bad("out of bounds",
-                           "The thread touches " + size + " outside of the kernel's parameters.",
-                           "parameters");
-            r.host[l] = all.data() + a;
-            return true;
-        }
-        default: break;
-    }
-    Region* region = memory().find(a);
-    if (region && region->contains(a, static_cast<size_t>(bytes))) {
-        own.launch->last_region = region;
-        r.region[l] = region;
-        r.host[l] = region->data + (a - region->base);
+    if (space == Space::Shared || space == Space::SharedCluster) {
+        if (a >= kSharedBase) a -= kSharedBase;
+        uint64_t rank = a >> kRankShift, offset = a & ((1u << kRankShift) - 1);
+        auto& all = own.cluster->blocks;
+        Block* block = rank == 0 ? &own : rank <= all.size() ? all[rank - 1] : nullptr;
+        if (!block || !block->shared.contains(offset, bytes))
+            return bad("out of bounds", touches("outside of the block's shared memory"),
+                       say("shared memory of ", own.shared.size, " bytes, offset ",
+                           static_cast<int64_t>(rank ? offset : a)));
+        if (block->ended)
+            return bad(
+                "use after end",
+                "The block whose shared memory this is has ended: a cluster barrier must keep it alive.",
+                say("shared memory of block ", block->index));
+        r.address[l] = offset;
+        r.region[l] = &block->shared;
+        r.owner[l] = block;
+        r.host[l] = block->shared.data + offset;
         return true;
     }
-    if (a < 4096)
-        return bad("null pointer", "The thread touches " + size + " through a null pointer.",
-                   memory().describe(a));
+    if (space == Space::Local) {
+        if (a >= kLocalBase) a -= kLocalBase;
+        if (a >= w.local.size() || local_index(a + bytes - 1, l) >= w.local.size())
+            return bad("out of bounds", touches("outside of its local memory"), "local memory");
+        r.host[l] = &w.local[local_index(a, l)];
+        return true;
+    }
+    if (space == Space::Parameter) {
+        if (a >= kParameterBase) a -= kParameterBase;
+        auto& all = own.launch->parameters;
+        if (a > all.size() || all.size() - a < static_cast<size_t>(bytes))
+            return bad("out of bounds", touches("outside of the kernel's parameters"), "parameters");
+        r.host[l] = all.data() + a;
+        return true;
+    }
+    if (reach_global(w, a, bytes, l, r)) return true;
+    if (a < 4096) return bad("null pointer", touches("through a null pointer"), memory().describe(a));
     std::string freed = memory().freed(a);
-    if (!freed.empty())
-        return bad("use after free", "The thread touches " + size + " of memory that was freed.", freed);
-    return bad("out of bounds", "The thread touches " + size + " that lie in no allocation.",
-               memory().describe(a));
+    return freed.empty() ? bad("out of bounds", touches("that lie in no allocation"), memory().describe(a))
+                         : bad("use after free", touches("of memory that was freed"), freed);
 }
 
 /// The common case: all lanes in one region. False if any lane must be looked at on its own.
@@ -117,7 +104,7 @@ bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
     }
     Region* region = nullptr;
     Block* owner = nullptr;
-    size_t n = static_cast<size_t>(bytes);
+    size_t n = bytes;
     if (space == Space::Shared || space == Space::SharedCluster) {
         uint64_t window = low >= kSharedBase ? kSharedBase : 0;
         region = &w.block->shared;
@@ -146,32 +133,28 @@ bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
 
 void check_in_flight(Warp& w, const Instruction& in, Reach& r, int l, int bytes) {
     Block& b = *r.owner[l];
-    for (uint64_t word = r.address[l] / 4; word <= (r.address[l] + static_cast<uint64_t>(bytes) - 1) / 4;
-         ++word) {
-        if (!b.in_flight[word]) continue;
-        report(w, in, l,
-               {"copy in flight",
-                "A cp.async to these bytes has not landed: the thread that issued it must wait for it "
-                "(cp.async.wait_group "
-                "or an mbarrier), and a barrier must follow, before anyone touches them.",
-                name_of(b.shared) + ", offset " + std::to_string(r.address[l])});
-        return;
-    }
+    auto first = b.in_flight.begin() + r.address[l] / 4,
+         last = b.in_flight.begin() + (r.address[l] + bytes - 1) / 4;
+    if (std::all_of(first, last + 1, [](uint8_t copies) { return copies == 0; })) return;
+    report(w, in, l,
+           {"copy in flight",
+            "A cp.async to these bytes has not landed: the thread that issued it must wait for it "
+            "(cp.async.wait_group or an mbarrier), and a barrier must follow, before anyone touches them.",
+            place_in(b.shared, r.address[l])});
 }
 
 }  // namespace
 
 void compute_addresses(Warp& w, const Address& a, Reach& r) {
-    uint64_t displacement = static_cast<uint64_t>(a.displacement);
-    if (a.bytes == 8) {
-        const uint64_t* base = w.at<uint64_t>(a.base);
-        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
-    } else if (a.bytes == 4) {
-        const uint32_t* base = w.at<uint32_t>(a.base);
-        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + displacement;
-    } else {
-        for (int l = 0; l < kLanes; ++l) r.address[l] = displacement;
-    }
+    auto add = [&](const auto* base) {
+        for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + static_cast<uint64_t>(a.displacement);
+    };
+    if (a.bytes == 8)
+        add(w.at<uint64_t>(a.base));
+    else if (a.bytes == 4)
+        add(w.at<uint32_t>(a.base));
+    else
+        std::fill_n(r.address, kLanes, a.displacement);
 }
 
 void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
@@ -182,52 +165,41 @@ void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
 void resolve(Warp& w, const Instruction& in, Space space, int bytes, Reach& r) {
     uint64_t bits = 0;
     for (int l = 0; l < kLanes; ++l) bits |= w.mask >> l & 1 ? r.address[l] : 0;
-    if (bits & (static_cast<uint64_t>(bytes) - 1)) {
-        int first = -1, times = 0;
-        for_lanes(w.mask, [&](int l) {
-            if (!(r.address[l] & (static_cast<uint64_t>(bytes) - 1))) return;
-            if (first < 0) first = l;
-            ++times;
-        });
-        std::string size = std::to_string(bytes);
-        Region* region = space == Space::Shared ? &w.block->shared : memory().find(r.address[first]);
-        std::string where =
-            region ? name_of(*region) + ", offset " + std::to_string(r.address[first] - region->base)
-                   : memory().describe(r.address[first]);
-        report(
-            w, in, first,
-            {"misaligned access",
-             "An access of " + size + " bytes needs an address that is a multiple of " + size + ".", where},
-            times);
-        throw LaunchStop{kErrorMisaligned};
+    if (bits & (bytes - 1)) {
+        for_lanes(w.mask, [&](int l) { w.mask &= ~(static_cast<Mask>(!(r.address[l] & (bytes - 1))) << l); });
+        uint64_t a = r.address[w.first()];
+        Region* region = space == Space::Shared ? &w.block->shared : memory().find(a);
+        stop(w, in, kErrorMisaligned,
+             {"misaligned access",
+              say("An access of ", bytes, " bytes needs an address that is a multiple of ", bytes, "."),
+              region ? place_in(*region, a - region->base) : memory().describe(a)},
+             std::popcount(w.mask));
     }
     if (reach_together(w, space, bytes, r)) return;
     Trouble trouble;
     for_lanes(w.mask, [&](int l) { reach_lane(w, space, bytes, l, r, trouble); });
-    if (trouble.lane >= 0) {
-        report(w, in, trouble.lane, trouble.fault, trouble.times);
-        throw LaunchStop{trouble.error};
+    if (trouble.lanes) {
+        w.mask = trouble.lanes;
+        stop(w, in, kErrorIllegalAddress, trouble.fault, std::popcount(trouble.lanes));
     }
-    int first = std::countr_zero(w.mask);
-    r.space = space == Space::Generic || space == Space::SharedCluster ? (r.owner[first]    ? Space::Shared
-                                                                          : r.region[first] ? Space::Global
-                                                                                            : Space::Local)
-                                                                       : space;
+    int first = w.first();
+    r.space = space != Space::Generic && space != Space::SharedCluster ? space
+              : r.owner[first]                                         ? Space::Shared
+              : r.region[first]                                        ? Space::Global
+                                                                       : Space::Local;
 }
 
 void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bool reads, bool writes) {
     Region* region = r.region[l];
     if (!region || region->kind == RegionKind::Constant) return;
     uint64_t offset = r.address[l] - region->base;
-    size_t n = static_cast<size_t>(bytes);
-    if (reads && region->tracked && region->written.none(offset, n)) {
+    if (reads && region->tracked && region->written.none(offset, bytes)) {
         report(w, in, l,
-               {"uninitialised read",
-                "The thread reads " + std::to_string(bytes) + " bytes that nothing has written.",
-                name_of(*region) + ", offset " + std::to_string(offset)});
-        region->written.set(offset, n);
+               {"uninitialised read", say("The thread reads ", bytes, " bytes that nothing has written."),
+                place_in(*region, offset)});
+        region->written.set(offset, bytes);
     }
-    if (writes && region->tracked) region->written.set(offset, n);
+    if (writes && region->tracked) region->written.set(offset, bytes);
     if (r.owner[l] && r.owner[l]->copies_in_flight) check_in_flight(w, in, r, l, bytes);
     if (races_on && r.owner[l] && r.owner[l] != w.block)
         r.owner[l]->remote[w.grid_id] = {&w, &in, l, w.clock.time};
@@ -250,7 +222,7 @@ char* host_of(Warp& w, int lane, uint64_t generic, size_t bytes) {
     Reach r;
     Trouble trouble;
     r.address[lane] = generic;
-    return reach_lane(w, Space::Generic, static_cast<int>(bytes), lane, r, trouble) ? r.host[lane] : nullptr;
+    return reach_lane(w, Space::Generic, bytes, lane, r, trouble) ? r.host[lane] : nullptr;
 }
 
 }  // namespace ladder

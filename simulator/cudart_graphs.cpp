@@ -37,18 +37,8 @@ cudaError_t request_of(const cudaKernelNodeParams& p, LaunchRequest& r) {
 
 cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,
                 const std::string& name, Operation run, const LaunchRequest* launch = nullptr) {
-    *node = add_node(graph, std::vector<CUgraphNode_st*>(after, after + (after ? n : 0)), name,
-                     std::move(run), launch);
-    return cudaSuccess;
-}
-
-cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph) {
-    *exec = new CUgraphExec_st;
-    for (auto& node : graph->nodes) {
-        (*exec)->nodes.push_back(*node);
-        (*exec)->origins.push_back(node.get());
-    }
-    return cudaSuccess;
+    Entry entry;
+    return give(node, add_node(graph, {after, after + (after ? n : 0)}, name, std::move(run), launch));
 }
 
 CUgraphNode_st* find_in(cudaGraphExec_t exec, const CUgraphNode_st* node) {
@@ -58,19 +48,13 @@ CUgraphNode_st* find_in(cudaGraphExec_t exec, const CUgraphNode_st* node) {
 }
 
 Operation fill_operation(const cudaMemsetParams& p) {
-    return [p](int op) {
-        for (size_t y = 0; y < p.height; ++y) {
-            char* row = static_cast<char*>(p.dst) + y * p.pitch;
-            if (p.elementSize == 1) {
-                if (cudaError_t e = fill(row, static_cast<int>(p.value), p.width, op, "memset node"))
-                    return e;
-                continue;
-            }
-            // Wider values go element by element through a host copy.
-            for (size_t x = 0; x < p.width; ++x)
-                if (cudaError_t e = copy(row + x * p.elementSize, &p.value, p.elementSize,
-                                         cudaMemcpyHostToDevice, op, "memset node"))
-                    return e;
+    if (p.elementSize == 1) return filling(p.dst, p.pitch, p.value, p.width, p.height, "memset node");
+    // Wider values go element by element through a host copy.
+    return [p](int operation) {
+        for (size_t k = 0; k < p.width * p.height; ++k) {
+            char* at = static_cast<char*>(p.dst) + k / p.width * p.pitch + k % p.width * p.elementSize;
+            Rows one = one_row(at, &p.value, p.elementSize, cudaMemcpyHostToDevice);
+            if (cudaError_t e = copying(one, "memset node")(operation)) return e;
         }
         return cudaSuccess;
     };
@@ -94,10 +78,7 @@ CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& 
 using namespace ladder;
 
 extern "C" {
-cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
-    *graph = new CUgraph_st;
-    return cudaSuccess;
-}
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) { return give(graph, new CUgraph_st); }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     Entry entry;
     delete graph;
@@ -110,11 +91,16 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
     Entry entry;
-    return instantiate(exec, graph);
+    *exec = new CUgraphExec_st;
+    for (auto& node : graph->nodes) {
+        (*exec)->nodes.push_back(*node);
+        (*exec)->origins.push_back(node.get());
+    }
+    return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-    Entry entry;
-    return instantiate(exec, graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    return cudaGraphInstantiate(exec, graph, flags);
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
@@ -133,18 +119,14 @@ cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, con
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                      size_t n, void* to, const void* from, size_t bytes,
                                      cudaMemcpyKind kind) {
-    Entry entry;
-    return add(node, graph, after, n, "memcpy node",
-               [=](int op) { return copy(to, from, bytes, kind, op, "memcpy node"); });
+    return add(node, graph, after, n, "memcpy node", copying(one_row(to, from, bytes, kind), "memcpy node"));
 }
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                    size_t n, const cudaMemsetParams* p) {
-    Entry entry;
     return add(node, graph, after, n, "memset node", fill_operation(*p));
 }
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                  size_t n, const cudaHostNodeParams* p) {
-    Entry entry;
     cudaHostNodeParams host = *p;
     return add(node, graph, after, n, "host node", [host](int) {
         host.fn(host.userData);
@@ -153,7 +135,6 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const
 }
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                   size_t n) {
-    Entry entry;
     return add(node, graph, after, n, "empty node", [](int) { return cudaSuccess; });
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* n) {
@@ -174,12 +155,12 @@ cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, siz
     return cudaSuccess;
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
-    *type = node->kernel                                                            ? cudaGraphNodeTypeKernel
-            : node->name == "memset node" || node->name.rfind("cudaMemset", 0) == 0 ? cudaGraphNodeTypeMemset
-            : node->name == "host node" || node->name == "cudaLaunchHostFunc"       ? cudaGraphNodeTypeHost
-            : node->name == "empty node"                                            ? cudaGraphNodeTypeEmpty
-                                                                                    : cudaGraphNodeTypeMemcpy;
-    return cudaSuccess;
+    auto is = [&](const char* name) { return node->name.starts_with(name); };
+    return give(type, node->kernel                                  ? cudaGraphNodeTypeKernel
+                      : is("memset") || is("cudaMemset")            ? cudaGraphNodeTypeMemset
+                      : is("host node") || is("cudaLaunchHostFunc") ? cudaGraphNodeTypeHost
+                      : is("empty node")                            ? cudaGraphNodeTypeEmpty
+                                                                    : cudaGraphNodeTypeMemcpy);
 }
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* p) {
     Entry entry;
@@ -220,7 +201,7 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNo
     Entry entry;
     CUgraphNode_st* mine = find_in(exec, node);
     if (!mine) return remember(cudaErrorInvalidValue);
-    mine->run = [=](int op) { return copy(to, from, bytes, kind, op, "memcpy node"); };
+    mine->run = copying(one_row(to, from, bytes, kind), "memcpy node");
     return cudaSuccess;
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,

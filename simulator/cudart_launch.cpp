@@ -31,25 +31,24 @@ const Instruction* find_not_simulated(const Function& f, std::set<const Function
 }
 
 std::string reason_for(const Instruction& in) {
-    std::string place = source_place(in);
-    size_t slash = place.rfind('/');
-    if (slash != std::string::npos) place = place.substr(slash + 1);
-    std::string what = in.callee ? "call of " + in.callee->name : in.text;
-    bool hopper = what.rfind("wgmma", 0) == 0 || what.rfind("cp.async.bulk", 0) == 0 ||
-                  what.rfind("cp.reduce", 0) == 0 || what.find("tensormap") != std::string::npos;
-    if (what.rfind("cp.async.bulk.tensor", 0) == 0) what = "cp.async.bulk.tensor";
-    if (what.rfind("wgmma", 0) == 0) what = what.substr(0, what.find('.', what.find('.') + 1));
-    return what + ", " + place + (hopper ? ": needs an sm_90 GPU" : ": not known to the simulator");
+    std::string place = source_place(in), what = in.callee ? "call of " + in.callee->name : in.text;
+    auto is = [&](const char* prefix) { return what.starts_with(prefix); };
+    bool hopper =
+        is("wgmma") || is("cp.async.bulk") || is("cp.reduce") || what.find("tensormap") != std::string::npos;
+    if (is("cp.async.bulk.tensor")) what = "cp.async.bulk.tensor";
+    if (is("wgmma")) what = what.substr(0, what.find('.', what.find('.') + 1));
+    return say(what, ", ", place.substr(place.rfind('/') + 1),
+               hopper ? ": needs an sm_90 GPU" : ": not known to the simulator");
 }
 
 /// Blocks of a kernel that fit one multiprocessor.
 int occupancy(const Function& f, int threads, size_t dynamic_shared) {
     if (threads <= 0 || threads > D::kThreadsPerBlock) return 0;
-    int warps = (threads + 31) / 32, by_threads = D::kThreadsPerMultiprocessor / (warps * 32);
-    size_t shared = static_cast<size_t>(f.shared_bytes) + dynamic_shared + D::kSharedReserved;
-    return std::min(
-        {by_threads, static_cast<int>(D::kSharedPerMultiprocessor / shared), D::kBlocksPerMultiprocessor});
+    int by_threads = D::kThreadsPerMultiprocessor / ((threads + 31) / 32 * 32);
+    int by_shared = D::kSharedPerMultiprocessor / (f.shared_bytes + dynamic_shared + D::kSharedReserved);
+    return std::min({by_threads, by_shared, D::kBlocksPerMultiprocessor});
 }
+uint64_t volume(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
 
 /// The memory that a grid-wide barrier counts in; the kernel finds it through special registers.
 uint64_t grid_barrier() {
@@ -58,7 +57,7 @@ uint64_t grid_barrier() {
     return region->base;
 }
 
-cudaError_t apply_attributes(const cudaLaunchConfig_t& config, LaunchRequest& r) {
+void apply_attributes(const cudaLaunchConfig_t& config, LaunchRequest& r) {
     for (unsigned k = 0; k < config.numAttrs; ++k) {
         const cudaLaunchAttribute& a = config.attrs[k];
         if (a.id == cudaLaunchAttributeCooperative) r.cooperative = a.val.cooperative != 0;
@@ -66,7 +65,6 @@ cudaError_t apply_attributes(const cudaLaunchConfig_t& config, LaunchRequest& r)
         r.cluster = dim3(a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z);
         r.clustered = true;
     }
-    return cudaSuccess;
 }
 
 }  // namespace
@@ -79,66 +77,60 @@ cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arg
     r.block = block;
     r.dynamic_shared = shared;
     if (!r.function) return cudaErrorInvalidDeviceFunction;
-    r.parameters.assign(static_cast<size_t>(r.function->parameter_bytes), 0);
+    r.parameters.assign(r.function->parameter_bytes, 0);
     for (size_t k = 0; k < r.function->parameters.size(); ++k) {
         const Parameter& p = r.function->parameters[k];
-        std::memcpy(&r.parameters[static_cast<size_t>(p.offset)], arguments[k], static_cast<size_t>(p.size));
+        std::memcpy(&r.parameters[p.offset], arguments[k], p.size);
     }
     return cudaSuccess;
 }
 
 cudaError_t check_launch(LaunchRequest& r) {
     const Function& f = *r.function;
+    const KernelSymbol& kernel = *find_kernel(r.symbol);
     dim3 g = r.grid, b = r.block;
-    if (!g.x || !g.y || !g.z || !b.x || !b.y || !b.z) return cudaErrorInvalidConfiguration;
-    uint64_t threads = uint64_t{b.x} * b.y * b.z;
-    if (b.x > D::kThreadsPerBlock || b.y > D::kThreadsPerBlock || b.z > D::kBlockZ ||
-        threads > D::kThreadsPerBlock)
+    size_t fixed = f.shared_bytes, threads = volume(b);
+    if (!volume(g) || !threads || threads > D::kThreadsPerBlock || b.z > D::kBlockZ)
         return cudaErrorInvalidConfiguration;
-    if (threads > static_cast<uint64_t>(f.max_threads)) return cudaErrorLaunchOutOfResources;
-    if (g.x > static_cast<unsigned>(D::kGridX) || g.y > D::kGridYZ || g.z > D::kGridYZ)
+    if (threads > static_cast<size_t>(f.max_threads)) return cudaErrorLaunchOutOfResources;
+    if (g.x > D::kGridX || g.y > D::kGridYZ || g.z > D::kGridYZ || volume(g) > 0xffffffff)
         return cudaErrorInvalidConfiguration;
-    if (uint64_t{g.x} * g.y * g.z > 0xffffffffu) return cudaErrorInvalidConfiguration;
-    size_t allowed = find_kernel(r.symbol)->max_dynamic_shared;
     if (r.dynamic_shared >
-        std::max(allowed, D::kShared - std::min<size_t>(D::kShared, static_cast<size_t>(f.shared_bytes))))
-        return cudaErrorInvalidValue;
-    if (!find_kernel(r.symbol)->max_dynamic_set &&
-        r.dynamic_shared + static_cast<size_t>(f.shared_bytes) > D::kShared)
+            std::max(kernel.max_dynamic_shared, D::kShared - std::min<size_t>(D::kShared, fixed)) ||
+        (!kernel.max_dynamic_set && r.dynamic_shared + fixed > D::kShared))
         return cudaErrorInvalidValue;
     if (f.cluster[0]) {
-        r.cluster = dim3(static_cast<unsigned>(f.cluster[0]), static_cast<unsigned>(f.cluster[1]),
-                         static_cast<unsigned>(f.cluster[2]));
+        r.cluster = dim3(f.cluster[0], f.cluster[1], f.cluster[2]);
         r.clustered = true;
     }
     dim3 c = r.cluster;
-    uint64_t cluster = uint64_t{c.x} * c.y * c.z;
-    if (!cluster || cluster > 16 || g.x % c.x || g.y % c.y || g.z % c.z) return cudaErrorInvalidClusterSize;
-    uint64_t resident = static_cast<uint64_t>(occupancy(f, static_cast<int>(threads), r.dynamic_shared)) *
-                        D::kMultiprocessors;
-    if (r.cooperative && uint64_t{g.x} * g.y * g.z > resident) return cudaErrorCooperativeLaunchTooLarge;
+    if (!volume(c) || volume(c) > 16 || g.x % c.x || g.y % c.y || g.z % c.z)
+        return cudaErrorInvalidClusterSize;
+    uint64_t resident = uint64_t{kMultiprocessors} * occupancy(f, threads, r.dynamic_shared);
+    if (r.cooperative && volume(g) > resident) return cudaErrorCooperativeLaunchTooLarge;
     std::set<const Function*> seen;
-    last_not_simulated = false;
-    if (const Instruction* in = find_not_simulated(f, seen)) {
-        not_simulated_text = reason_for(*in);
-        last_not_simulated = true;
-        std::fprintf(stderr, "ladder simulator: not simulated: %s\n", not_simulated_text.c_str());
-        return cudaErrorNotSupported;
-    }
-    return cudaSuccess;
+    const Instruction* in = find_not_simulated(f, seen);
+    last_not_simulated = in != nullptr;
+    if (!in) return cudaSuccess;
+    not_simulated_text = reason_for(*in);
+    std::fprintf(stderr, "ladder simulator: not simulated: %s\n", not_simulated_text.c_str());
+    return cudaErrorNotSupported;
 }
 
 cudaError_t run_launch(const LaunchRequest& r, int operation) {
+    auto set = [](unsigned* to, dim3 from) {
+        to[0] = from.x;
+        to[1] = from.y;
+        to[2] = from.z;
+    };
+    Profile& profile = profiles()[r.function];
+    profile.kernel = r.function;
     Launch launch;
     launch.function = r.function;
     launch.name = r.function->name;
-    const dim3* from[] = {&r.grid, &r.block, &r.cluster};
-    unsigned* to[] = {launch.grid, launch.block, launch.cluster};
-    for (int k = 0; k < 3; ++k) {
-        to[k][0] = from[k]->x;
-        to[k][1] = from[k]->y;
-        to[k][2] = from[k]->z;
-    }
+    set(launch.grid, r.grid);
+    set(launch.block, r.block);
+    set(launch.cluster, r.cluster);
     launch.cooperative = r.cooperative;
     launch.clustered = r.clustered;
     launch.dynamic_shared = r.dynamic_shared;
@@ -146,8 +138,6 @@ cudaError_t run_launch(const LaunchRequest& r, int operation) {
     launch.grid_barrier = grid_barrier();
     launch.operation = operation;
     launch.ordered_before = ordered_before(operation);
-    Profile& profile = profiles()[r.function];
-    profile.kernel = r.function;
     launch.profile = &profile;
     const LadderSimulatorCounts before = counts_of(profile);
     try {
@@ -159,13 +149,29 @@ cudaError_t run_launch(const LaunchRequest& r, int operation) {
     return cudaSuccess;
 }
 
-cudaError_t submit_launch(LaunchRequest r, cudaStream_t stream) {
-    if (cudaError_t e = sticky_error()) return e;
-    if (cudaError_t e = check_launch(r)) return e;
+namespace {
+
+cudaError_t launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
+                   cudaStream_t stream, bool cooperative, const cudaLaunchConfig_t* config = nullptr) {
+    Entry entry;
+    LaunchRequest r;
+    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
+    r.cooperative = cooperative;
+    if (config) apply_attributes(*config, r);
+    if (cudaError_t e = sticky_error()) return remember(e);
+    if (cudaError_t e = check_launch(r)) return remember(e);
     return submit(
         stream, "kernel " + readable_name(r.function->name), [r](int op) { return run_launch(r, op); }, &r);
 }
+/// Calls f with the kernel's function, if there is one.
+template <class F>
+cudaError_t with_function(const void* symbol, F f) {
+    Entry entry;
+    const Function* function = find_function(symbol);
+    return remember(function ? f(*function) : cudaErrorInvalidDeviceFunction);
+}
 
+}  // namespace
 }  // namespace ladder
 
 using namespace ladder;
@@ -177,102 +183,71 @@ const char* ladder_simulator_not_simulated() {
 
 cudaError_t cudaLaunchKernel(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
                              cudaStream_t stream) {
-    Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
-    return remember(submit_launch(std::move(r), stream));
+    return launch(symbol, grid, block, arguments, shared, stream, false);
 }
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                                cudaStream_t stream) {
-    return cudaLaunchKernel(reinterpret_cast<const void*>(kernel), grid, block, arguments, shared, stream);
+    return launch(kernel, grid, block, arguments, shared, stream, false);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void* symbol, dim3 grid, dim3 block, void** arguments,
                                         size_t shared, cudaStream_t stream) {
-    Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
-    r.cooperative = true;
-    return remember(submit_launch(std::move(r), stream));
+    return launch(symbol, grid, block, arguments, shared, stream, true);
 }
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* symbol, void** arguments) {
-    Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e =
-            prepare_launch(symbol, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, r))
-        return remember(e);
-    apply_attributes(*config, r);
-    return remember(submit_launch(std::move(r), config->stream));
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* c, const void* symbol, void** arguments) {
+    return launch(symbol, c->gridDim, c->blockDim, arguments, c->dynamicSmemBytes, c->stream, false, c);
 }
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* a, const void* symbol) {
-    Entry entry;
-    const Function* f = find_function(symbol);
-    if (!f) return remember(cudaErrorInvalidDeviceFunction);
-    std::memset(a, 0, sizeof *a);
-    a->sharedSizeBytes = static_cast<size_t>(f->shared_bytes);
-    a->localSizeBytes = static_cast<size_t>(f->local_bytes);
-    a->maxThreadsPerBlock = f->max_threads;
-    a->numRegs = 32;
-    a->ptxVersion = a->binaryVersion = 90;
-    a->maxDynamicSharedSizeBytes = static_cast<int>(find_kernel(symbol)->max_dynamic_shared);
-    a->preferredShmemCarveout = -1;
-    return cudaSuccess;
+    return with_function(symbol, [&](const Function& f) {
+        std::memset(a, 0, sizeof *a);
+        a->sharedSizeBytes = f.shared_bytes;
+        a->localSizeBytes = f.local_bytes;
+        a->maxThreadsPerBlock = f.max_threads;
+        a->numRegs = 32;
+        a->ptxVersion = a->binaryVersion = 90;
+        a->maxDynamicSharedSizeBytes = find_kernel(symbol)->max_dynamic_shared;
+        a->preferredShmemCarveout = -1;
+        return cudaSuccess;
+    });
 }
 cudaError_t cudaFuncSetAttribute(const void* symbol, cudaFuncAttribute attribute, int value) {
-    Entry entry;
-    const Function* f = find_function(symbol);
-    if (!f) return remember(cudaErrorInvalidDeviceFunction);
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-    if (value < 0 || static_cast<size_t>(value) + static_cast<size_t>(f->shared_bytes) > D::kSharedOptin)
-        return remember(cudaErrorInvalidValue);
-    find_kernel(symbol)->max_dynamic_shared = static_cast<size_t>(value);
-    find_kernel(symbol)->max_dynamic_set = true;
-    return cudaSuccess;
-}
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* symbol,
-                                                                   int threads, size_t shared, unsigned) {
-    Entry entry;
-    const Function* f = find_function(symbol);
-    if (!f) return remember(cudaErrorInvalidDeviceFunction);
-    *blocks = occupancy(*f, threads, shared);
-    return cudaSuccess;
+    return with_function(symbol, [&](const Function& f) {
+        if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+        if (value < 0 || int64_t{value} + f.shared_bytes > D::kSharedOptin) return cudaErrorInvalidValue;
+        find_kernel(symbol)->max_dynamic_shared = value;
+        find_kernel(symbol)->max_dynamic_set = true;
+        return cudaSuccess;
+    });
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* symbol, int threads,
                                                           size_t shared) {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, symbol, threads, shared, 0);
+    return with_function(symbol,
+                         [&](const Function& f) { return give(blocks, occupancy(f, threads, shared)); });
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* symbol,
+                                                                   int threads, size_t shared, unsigned) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, symbol, threads, shared);
 }
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* symbol, int blocks, int) {
-    Entry entry;
-    const Function* f = find_function(symbol);
-    if (!f) return remember(cudaErrorInvalidDeviceFunction);
-    size_t each = D::kSharedPerMultiprocessor / static_cast<size_t>(std::max(blocks, 1)) - D::kSharedReserved;
-    size_t fixed = static_cast<size_t>(f->shared_bytes);
-    *bytes = std::min(each, D::kSharedOptin) - std::min(std::min(each, D::kSharedOptin), fixed);
-    return cudaSuccess;
+    return with_function(symbol, [&](const Function& f) {
+        int each = D::kSharedPerMultiprocessor / std::max(blocks, 1) - D::kSharedReserved;
+        return give(bytes, std::max(0, std::min(each, D::kSharedOptin) - f.shared_bytes));
+    });
 }
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* symbol,
                                            const cudaLaunchConfig_t* config) {
-    Entry entry;
-    const Function* f = find_function(symbol);
-    if (!f) return remember(cudaErrorInvalidDeviceFunction);
-    LaunchRequest r;
-    apply_attributes(*config, r);
-    int blocks = occupancy(*f, static_cast<int>(config->blockDim.x * config->blockDim.y * config->blockDim.z),
-                           config->dynamicSmemBytes);
-    *clusters = blocks * D::kMultiprocessors /
-                static_cast<int>(std::max(1u, r.cluster.x * r.cluster.y * r.cluster.z));
-    return cudaSuccess;
+    return with_function(symbol, [&](const Function& f) {
+        LaunchRequest r;
+        apply_attributes(*config, r);
+        uint64_t blocks = occupancy(f, volume(config->blockDim), config->dynamicSmemBytes) * kMultiprocessors;
+        return give(clusters, blocks / std::max(uint64_t{1}, volume(r.cluster)));
+    });
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void*, const cudaLaunchConfig_t*) {
-    *size = D::kClusterBlocks;
-    return cudaSuccess;
+    return give(size, D::kClusterBlocks);
 }
 cudaError_t cudaFuncGetName(const char** name, const void* symbol) {
-    Entry entry;
-    KernelSymbol* k = find_kernel(symbol);
-    if (!k) return remember(cudaErrorInvalidDeviceFunction);
-    *name = k->name.c_str();
-    return cudaSuccess;
+    return with_function(symbol, [&](const Function& f) { return give(name, f.name.c_str()); });
 }
 cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
 }

@@ -80,19 +80,26 @@ std::pair<void*, size_t>* find_variable(const void* symbol) {
     auto it = registry().variables.find(symbol);
     return it == registry().variables.end() ? nullptr : &it->second;
 }
+void* register_variable(void** module, const void* host, const char* name, size_t size) {
+    Entry entry;
+    auto& all = reinterpret_cast<Module*>(module)->variables;
+    auto it = all.find(name);
+    if (it == all.end()) return nullptr;
+    registry().variables[host] = {it->second, size};
+    return it->second;
+}
 
 cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                         cudaStream_t stream, bool to_symbol, bool waits) {
+    Entry entry;
     auto* v = find_variable(symbol);
     if (!v) return remember(cudaErrorInvalidSymbol);
     if (offset > v->second || bytes > v->second - offset) return remember(cudaErrorInvalidValue);
-    char* at = static_cast<char*>(v->first) + offset;
+    void* at = static_cast<char*>(v->first) + offset;
     const char* call = to_symbol ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
-    cudaError_t e = submit(stream, call, [=](int op) {
-        return to_symbol ? copy(at, data, bytes, kind, op, call) : copy(data, at, bytes, kind, op, call);
-    });
-    if (waits) host_waits_for_stream(stream_of(stream).id);
-    return e;
+    Operation run =
+        copying(to_symbol ? one_row(at, data, bytes, kind) : one_row(data, at, bytes, kind), call);
+    return waits ? submit_and_wait(stream, call, run) : submit(stream, call, run);
 }
 
 }  // namespace
@@ -141,18 +148,11 @@ void __cudaRegisterFunction(void** module, const char* host, char*, const char* 
     k.name = name;
 }
 void __cudaRegisterVar(void** module, char* host, char*, const char* name, int, size_t size, int, int) {
-    Entry entry;
-    auto& all = reinterpret_cast<Module*>(module)->variables;
-    if (auto it = all.find(name); it != all.end()) registry().variables[host] = {it->second, size};
+    register_variable(module, host, name, size);
 }
 void __cudaRegisterManagedVar(void** module, void** host, char*, const char* name, int, size_t size, int,
                               int) {
-    Entry entry;
-    auto& all = reinterpret_cast<Module*>(module)->variables;
-    auto it = all.find(name);
-    if (it == all.end()) return;
-    *host = it->second;
-    registry().variables[host] = {it->second, size};
+    if (void* address = register_variable(module, host, name, size)) *host = address;
 }
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
     Entry entry;
@@ -170,47 +170,37 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
     *static_cast<cudaStream_t*>(stream) = p.stream;
     return cudaSuccess;
 }
-cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
-    *kernel = reinterpret_cast<cudaKernel_t>(const_cast<void*>(symbol));
-    return cudaSuccess;
-}
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
-    return __cudaGetKernel(kernel, symbol);
+    return give(kernel, reinterpret_cast<cudaKernel_t>(const_cast<void*>(symbol)));
+}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
+    return cudaGetKernel(kernel, symbol);
 }
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
     if (!find_kernel(symbol)) return remember(cudaErrorInvalidDeviceFunction);
-    *function = reinterpret_cast<cudaFunction_t>(const_cast<void*>(symbol));
-    return cudaSuccess;
+    return give(function, reinterpret_cast<cudaFunction_t>(const_cast<void*>(symbol)));
 }
 cudaError_t cudaGetSymbolAddress(void** pointer, const void* symbol) {
     auto* v = find_variable(symbol);
-    if (!v) return remember(cudaErrorInvalidSymbol);
-    *pointer = v->first;
-    return cudaSuccess;
+    return v ? give(pointer, v->first) : remember(cudaErrorInvalidSymbol);
 }
 cudaError_t cudaGetSymbolSize(size_t* size, const void* symbol) {
     auto* v = find_variable(symbol);
-    if (!v) return remember(cudaErrorInvalidSymbol);
-    *size = v->second;
-    return cudaSuccess;
+    return v ? give(size, v->second) : remember(cudaErrorInvalidSymbol);
 }
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t n, size_t offset,
                                cudaMemcpyKind kind) {
-    Entry entry;
     return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, nullptr, true, true);
 }
 cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind) {
-    Entry entry;
     return copy_symbol(to, symbol, n, offset, kind, nullptr, false, true);
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t n, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-    Entry entry;
     return copy_symbol(const_cast<void*>(from), symbol, n, offset, kind, stream, true, false);
 }
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t n, size_t offset,
                                       cudaMemcpyKind kind, cudaStream_t stream) {
-    Entry entry;
     return copy_symbol(to, symbol, n, offset, kind, stream, false, false);
 }
 }

@@ -7,18 +7,6 @@
 namespace ladder {
 namespace {
 
-CUstream_st& legacy_stream() {
-    static auto* s = new CUstream_st;
-    return *s;
-}
-CUstream_st& thread_stream() {
-    static auto* s = [] {
-        auto* fresh = new CUstream_st;
-        fresh->id = create_stream(true);
-        return fresh;
-    }();
-    return *s;
-}
 std::vector<CUstream_st*>& streams() {
     static auto* all = new std::vector<CUstream_st*>;
     return *all;
@@ -26,15 +14,6 @@ std::vector<CUstream_st*>& streams() {
 std::vector<const CUevent_st*>& events() {
     static auto* all = new std::vector<const CUevent_st*>;
     return *all;
-}
-
-cudaError_t create(cudaStream_t* stream, unsigned flags, int priority) {
-    *stream = new CUstream_st;
-    (*stream)->flags = flags;
-    (*stream)->priority = priority;
-    (*stream)->id = create_stream(flags != cudaStreamNonBlocking);
-    streams().push_back(*stream);
-    return sticky_error();
 }
 
 bool known(cudaStream_t stream) {
@@ -46,19 +25,24 @@ bool known(cudaEvent_t event) { return std::find(events().begin(), events().end(
 }  // namespace
 
 CUstream_st& stream_of(cudaStream_t stream) {
-    if (!stream || stream == cudaStreamLegacy) return legacy_stream();
-    return stream == cudaStreamPerThread ? thread_stream() : *stream;
+    if (stream == cudaStreamPerThread) {
+        static auto* of_thread = new CUstream_st{create_stream(true)};
+        return *of_thread;
+    }
+    static auto* legacy = new CUstream_st;
+    return !stream || stream == cudaStreamLegacy ? *legacy : *stream;
 }
 
 cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, const LaunchRequest* launch) {
-    if (!known(stream)) return cudaErrorInvalidResourceHandle;
+    Entry entry;
+    if (!known(stream)) return remember(cudaErrorInvalidResourceHandle);
     CUstream_st& s = stream_of(stream);
     if (s.capture) {
         s.capture_tail = {add_node(s.capture, s.capture_tail, name, std::move(run), launch)};
         return cudaSuccess;
     }
-    if (cudaError_t e = sticky_error()) return e;
-    return run(begin_operation(s.id, name));
+    if (cudaError_t e = sticky_error()) return remember(e);
+    return remember(run(begin_operation(s.id, name)));
 }
 
 }  // namespace ladder
@@ -66,18 +50,16 @@ cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, 
 using namespace ladder;
 
 extern "C" {
-cudaError_t cudaStreamCreate(cudaStream_t* s) {
-    Entry entry;
-    return remember(create(s, cudaStreamDefault, 0));
-}
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned flags) {
-    Entry entry;
-    return remember(create(s, flags, 0));
-}
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned flags, int priority) {
     Entry entry;
-    return remember(create(s, flags, priority));
+    *s = new CUstream_st{create_stream(flags != cudaStreamNonBlocking), flags, priority};
+    streams().push_back(*s);
+    return remember(sticky_error());
 }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned flags) {
+    return cudaStreamCreateWithPriority(s, flags, 0);
+}
+cudaError_t cudaStreamCreate(cudaStream_t* s) { return cudaStreamCreateWithFlags(s, cudaStreamDefault); }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
     Entry entry;
     auto it = std::find(streams().begin(), streams().end(), s);
@@ -98,21 +80,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
 // does.
 cudaError_t cudaStreamQuery(cudaStream_t s) { return cudaStreamSynchronize(s); }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* priority) {
-    *priority = stream_of(s).priority;
-    return cudaSuccess;
+    return give(priority, stream_of(s).priority);
 }
-cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned* flags) {
-    *flags = stream_of(s).flags;
-    return cudaSuccess;
-}
-cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long* id) {
-    *id = static_cast<unsigned long long>(stream_of(s).id);
-    return cudaSuccess;
-}
-cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) {
-    *device = 0;
-    return cudaSuccess;
-}
+cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned* flags) { return give(flags, stream_of(s).flags); }
+cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long* id) { return give(id, stream_of(s).id); }
+cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) { return give(device, 0); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     Entry entry;
     if (!known(stream) || !known(event)) return remember(cudaErrorInvalidResourceHandle);
@@ -172,18 +144,16 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) 
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-    Entry entry;
-    return remember(submit(stream, "cudaLaunchHostFunc", [=](int) {
+    return submit(stream, "cudaLaunchHostFunc", [=](int) {
         function(data);
         return cudaSuccess;
-    }));
+    });
 }
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
-    Entry entry;
-    return remember(submit(stream, "cudaStreamAddCallback", [=](int) {
+    return submit(stream, "cudaStreamAddCallback", [=](int) {
         function(stream, sticky_error(), data);
         return cudaSuccess;
-    }));
+    });
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
@@ -191,9 +161,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
     CUstream_st& s = stream_of(stream);
     if (!known(stream) || s.id == kLegacyStream) return remember(cudaErrorStreamCaptureUnsupported);
     if (s.capture) return remember(cudaErrorIllegalState);
-    cudaGraph_t graph;
-    cudaGraphCreate(&graph, 0);
-    s.capture = graph;
+    cudaGraphCreate(&s.capture, 0);
     s.capture_tail.clear();
     s.capture_origin = true;
     return cudaSuccess;
@@ -213,8 +181,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
     Entry entry;
-    *status = stream_of(stream).capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
+    return give(status,
+                stream_of(stream).capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone);
 }
 
 cudaError_t cudaDeviceSynchronize() {

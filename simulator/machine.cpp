@@ -50,7 +50,7 @@ class Scheduler {
                 spare_.empty() ? std::make_unique<Block>() : std::move(spare_.back());
             if (!spare_.empty()) spare_.pop_back();
             block->cluster = cluster;
-            block->rank = static_cast<int>(r);
+            block->rank = r;
             cluster->blocks.push_back(block.get());
             block->start(launch_, (z * grid[1] + y) * grid[0] + x);
             live_.push_back(std::move(block));
@@ -90,11 +90,11 @@ class Scheduler {
                 continue;
             }
             // The blocks of a cluster lie together, in the order of the clusters.
-            auto first = live_.begin() + static_cast<ptrdiff_t>(k * blocks.size());
-            auto last = first + static_cast<ptrdiff_t>(blocks.size());
+            auto first = live_.begin() + k * blocks.size();
+            auto last = first + blocks.size();
             std::move(first, last, std::back_inserter(spare_));
             live_.erase(first, last);
-            clusters_live_.erase(clusters_live_.begin() + static_cast<ptrdiff_t>(k));
+            clusters_live_.erase(clusters_live_.begin() + k);
         }
     }
 
@@ -124,7 +124,7 @@ void Block::start(Launch& l, uint32_t number) {
     id[2] = number / (l.grid[0] * l.grid[1]);
     ended = false;
     start_time = next_time();
-    dynamic_offset = (static_cast<uint64_t>(l.function->shared_bytes) + 15) & ~uint64_t{15};
+    dynamic_offset = (l.function->shared_bytes + 15) & ~15;
     shared.size = dynamic_offset + l.dynamic_shared;
     shared_storage.assign(shared.size + 16, kSharedPoison);
     shared.data = shared_storage.data();
@@ -137,11 +137,11 @@ void Block::start(Launch& l, uint32_t number) {
     mbarriers.clear();
     remote.clear();
     std::fill_n(barriers, kClusterBarrier, Barrier());
-    threads = live_threads = static_cast<int>(l.block[0] * l.block[1] * l.block[2]);
-    warps.resize(static_cast<size_t>(l.warps_per_block));
+    threads = live_threads = l.threads();
+    warps.resize(l.warps_per_block);
     for (int k = 0; k < l.warps_per_block; ++k) {
         int rest = threads - k * kLanes;
-        warps[static_cast<size_t>(k)].start(*this, k, rest >= kLanes ? ~0u : (1u << rest) - 1);
+        warps[k].start(*this, k, rest >= kLanes ? ~0u : (1u << rest) - 1);
     }
 }
 
@@ -157,8 +157,10 @@ uint64_t Block::step(bool& progress) {
         done += w.done();
     }
     ended = done == warps.size();
-    if (ended) check_remote();
-    if (!ended) progress |= complete_barriers();
+    if (ended)
+        check_remote();
+    else
+        progress |= complete_barriers();
     return n;
 }
 
@@ -183,32 +185,32 @@ bool Block::complete_barriers() {
 void Block::check_members(int barrier, Warp& member) {
     int missing = 0;
     for (Warp& w : warps) {
-        if (w.done() && (w.barriers_used >> barrier & 1)) ++missing;
-        w.barriers_used = static_cast<uint16_t>(w.barriers_used | (w.done() ? 0 : 1 << barrier));
+        if (!w.done())
+            w.barriers_used |= 1 << barrier;
+        else if (w.barriers_used >> barrier & 1)
+            ++missing;
     }
     if (!missing) return;
     for (const Path& p : member.paths)
-        if (p.state == PathState::AtBarrier && p.barrier == barrier)
-            report(member, p.frame->function->code[p.pc], std::countr_zero(p.mask),
+        if (p.barrier == barrier)
+            report(member, p.instruction(), std::countr_zero(p.mask),
                    {"divergent barrier",
-                    std::to_string(missing) +
-                        " warps that met at this barrier before have ended and do not reach it again.",
-                    ""});
+                    say(missing,
+                        " warps that met at this barrier before have ended and do not reach it again.")});
 }
 
 /// A block whose shared memory others use must not end before it knows that they are done.
 void Block::check_remote() {
     for (auto& [number, access] : remote) {
-        bool known = false;
-        for (Warp& w : warps)
-            known |=
-                w.clock.others && number < w.clock.others->size() && access.time < (*w.clock.others)[number];
+        bool known = std::any_of(warps.begin(), warps.end(), [&, n = number, time = access.time](Warp& w) {
+            return w.clock.others && n < w.clock.others->size() && time < (*w.clock.others)[n];
+        });
         if (!known)
             report(*access.warp, *access.in, access.lane,
                    {"use after end",
                     "The block whose shared memory this is may end before: a cluster barrier must keep it "
                     "alive.",
-                    "shared memory of block " + std::to_string(index)});
+                    say("shared memory of block ", index)});
     }
     remote.clear();
 }
@@ -233,30 +235,28 @@ bool Cluster::complete_if_full() {
 
 void Block::deadlock() {
     for (Warp& w : warps) {
-        if (w.done()) continue;
-        const Path* waiting = nullptr;
-        for (const Path& p : w.paths)
-            if (p.state == PathState::AtBarrier) waiting = &p;
+        auto waiting =
+            std::find_if(w.paths.rbegin(), w.paths.rend(), [](const Path& p) { return p.barrier >= 0; });
+        bool waits = waiting != w.paths.rend();
+        const Instruction* in = waits ? &waiting->instruction() : w.poll;
+        if (w.done() || !in) continue;
         std::string sentence = "This loop waits for a value that no running thread will write.";
-        const Instruction* in = waiting ? &waiting->frame->function->code[waiting->pc] : w.poll;
-        if (!in) continue;
-        if (waiting && waiting->barrier < kClusterBarrier) {
-            const Barrier& b = barriers[waiting->barrier];
-            sentence = "Barrier " + std::to_string(waiting->barrier) + " waits for " +
-                       std::to_string(b.expected ? b.expected : live_threads) + " threads, but only " +
-                       std::to_string(b.arrived) + " can reach it.";
-        } else if (waiting) {
+        if (waits && waiting->barrier == kClusterBarrier) {
             sentence = "Some threads of the cluster never arrive at its barrier.";
+        } else if (waits) {
+            const Barrier& b = barriers[waiting->barrier];
+            sentence =
+                say("Barrier ", waiting->barrier, " waits for ", b.expected ? b.expected : live_threads,
+                    " threads, but only ", b.arrived, " can reach it.");
         }
-        report(w, *in, waiting ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence, ""});
+        report(w, *in, waits ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence});
         break;
     }
     throw LaunchStop{kErrorLaunchTimeout};
 }
 
 void execute(Launch& launch) {
-    launch.warps_per_block =
-        static_cast<int>((launch.block[0] * launch.block[1] * launch.block[2] + kLanes - 1) / kLanes);
+    launch.warps_per_block = (launch.threads() + kLanes - 1) / kLanes;
     launch.start_time = next_time();
     ++launch.profile->launches;
     Scheduler(launch).run();

@@ -33,6 +33,7 @@ struct Frame {
 };
 
 constexpr int kReturn = -1;
+constexpr int kClusterBarrier = 16;
 /// Where diverged lanes wait for each other. With pc kReturn it is the end of a function's frame.
 struct Join {
     int pc;
@@ -51,8 +52,11 @@ struct Path {
     PathState state = PathState::Ready;
     Mask named = 0;    ///< AtWarpSync: the lanes that the instruction names
     int barrier = -1;  ///< AtBarrier: its number, or kClusterBarrier
+    const Instruction& instruction() const { return frame->function->code[pc]; }
+    bool waits_like(const Path& other) const {
+        return state == PathState::AtWarpSync && pc == other.pc && frame == other.frame;
+    }
 };
-constexpr int kClusterBarrier = 16;
 
 /// A cp.async whose data have not landed.
 struct PendingCopy {
@@ -212,7 +216,7 @@ struct Launch {
     SyncMap sync;
     int warps_per_block = 1;
     Region* last_region = nullptr;
-    unsigned blocks() const { return grid[0] * grid[1] * grid[2]; }
+    int threads() const { return block[0] * block[1] * block[2]; }
     unsigned cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 };
 

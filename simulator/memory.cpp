@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "report.h"
+
 namespace ladder {
 namespace {
 
@@ -21,21 +23,24 @@ char* new_storage(size_t bytes) {
 
 }  // namespace
 
-void ByteBits::set(size_t at, size_t bytes) {
+/// Calls f(word, bits) for each word of the bits from `at` on, until it returns false.
+template <class F>
+void for_words(size_t at, size_t bytes, F f) {
     for (size_t end = at + bytes; at < end;) {
         size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
-        words_[at / 64] |= (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1) << bit);
+        if (!f(at / 64, (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << bit)) return;
         at += n;
     }
+}
+void ByteBits::set(size_t at, size_t bytes) {
+    for_words(at, bytes, [&](size_t word, uint64_t bits) { return words_[word] |= bits; });
 }
 bool ByteBits::none_of_many(size_t at, size_t bytes) const {
-    for (size_t end = at + bytes; at < end;) {
-        size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
-        if (words_[at / 64] & (n == 64 ? ~uint64_t{0} : ((uint64_t{1} << n) - 1) << bit)) return false;
-        at += n;
-    }
-    return true;
+    bool none = true;
+    for_words(at, bytes, [&](size_t word, uint64_t bits) { return none = !(words_[word] & bits); });
+    return none;
 }
+
 Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
     if (counts_as_device(kind) && (bytes > kTotal || in_use_ + bytes > kTotal)) return nullptr;
     auto region = std::make_unique<Region>();
@@ -46,7 +51,7 @@ Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what)
     region->kind = kind;
     region->what = what;
     if (kind == RegionKind::Device) {
-        region->what += " #" + std::to_string(++serial_);
+        region->what += say(" #", ++serial_);
         region->tracked = true;
         region->written.reset(bytes);
     }
@@ -107,29 +112,25 @@ Region* Memory::find(uint64_t address) {
 }
 
 std::string Memory::describe(uint64_t address) const {
-    if (address < 4096)
-        return address == 0 ? "the null pointer" : "the null pointer plus " + std::to_string(address);
-    auto it = regions_.upper_bound(address);
-    std::string text = "no allocation is near";
-    if (it != regions_.begin()) {
-        const Region& before = *std::prev(it)->second;
+    if (address == 0) return "the null pointer";
+    if (address < 4096) return say("the null pointer plus ", address);
+    auto after = regions_.upper_bound(address);
+    if (after != regions_.begin()) {
+        const Region& before = *std::prev(after)->second;
         uint64_t offset = address - before.base;
         if (offset < before.size + (1 << 20))
-            text = name_of(before) + ", offset " + std::to_string(offset) + ", " +
-                   std::to_string(offset - before.size) + " bytes past its end";
+            return say(place_in(before, offset), ", ", offset - before.size, " bytes past its end");
     }
-    if (it != regions_.end() && it->first - address < 4096 && text[0] == 'n')
-        text = name_of(*it->second) + ", " + std::to_string(it->first - address) + " bytes before its start";
-    return text;
+    if (after != regions_.end() && after->first - address < 4096)
+        return say(name_of(*after->second), ", ", after->first - address, " bytes before its start");
+    return "no allocation is near";
 }
 
 std::string Memory::freed(uint64_t address) const {
     auto it = freed_.upper_bound(address);
     if (it == freed_.begin()) return "";
-    --it;
-    return address - it->first < it->second.size
-               ? it->second.what + ", offset " + std::to_string(address - it->first)
-               : "";
+    const auto& [base, freed] = *--it;
+    return address - base < freed.size ? say(freed.what, ", offset ", address - base) : "";
 }
 bool Memory::was_freed(const void* pointer) const {
     return freed_.count(reinterpret_cast<uint64_t>(pointer));
@@ -148,8 +149,9 @@ Memory& memory() {
     return *all;
 }
 
-std::string name_of(const Region& region) {
-    return region.what + " of " + std::to_string(region.size) + " bytes";
+std::string name_of(const Region& region) { return say(region.what, " of ", region.size, " bytes"); }
+std::string place_in(const Region& region, uint64_t offset) {
+    return say(name_of(region), ", offset ", static_cast<int64_t>(offset));
 }
 
 }  // namespace ladder

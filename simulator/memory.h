@@ -72,7 +72,6 @@ struct Region {
     bool tracked = false;  ///< are its written bytes known?
     ByteBits written;
     Shadow shadow;
-    uint64_t allocated_by = 0;
 
     bool contains(uint64_t address, size_t bytes) const {
         return address >= base && address - base <= size && bytes <= size - (address - base);
@@ -119,5 +118,7 @@ Memory& memory();
 
 /// What and where, for messages: "cudaMalloc #2 of 1024 bytes".
 std::string name_of(const Region& region);
+/// "cudaMalloc #2 of 1024 bytes, offset 32".
+std::string place_in(const Region& region, uint64_t offset);
 
 }  // namespace ladder

@@ -60,62 +60,50 @@ inline bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
 void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x,
                  const char* verbs) {
     const Launch& l = *w.block->launch;
+    std::string allocation = place_in(a.region, a.offset);
+    if (!a.owner && x.time < l.start_time)
+        return report(w, in, a.lane,
+                      {"stream order",
+                       say("The kernel touches memory that ", operation_name(x.time),
+                           " uses in another stream, and nothing orders the two."),
+                       allocation});
+    const unsigned *d = l.block, t = x.thread;
     const Instruction* other = instruction_by_id(x.instruction);
-    std::string allocation = name_of(a.region) + ", offset " + std::to_string(a.offset);
-    if (!a.owner && x.time < l.start_time) {
-        report(w, in, a.lane,
-               {"stream order",
-                "The kernel touches memory that " + operation_name(x.time) +
-                    " uses in another stream, and nothing orders the two.",
-                allocation});
-        return;
-    }
-    const unsigned* d = l.block;
-    unsigned t = x.thread;
-    std::string who = "thread (" + std::to_string(t % d[0]) + "," + std::to_string(t / d[0] % d[1]) + "," +
-                      std::to_string(t / (d[0] * d[1])) + ")";
-    std::string where = other ? " at " + source_place(*other) : "";
-    if (x.block != w.block->index) {
-        report(w, in, a.lane,
-               {a.owner ? "race in the cluster" : "race between blocks",
-                std::string(verbs) + " block " + std::to_string(x.block) + ", " + who + where +
-                    ": nothing orders the two (an atomic with a fence, or a grid barrier).",
-                allocation});
-        return;
-    }
-    bool same_warp = x.thread / kLanes == w.id;
+    std::string who = say("thread (", t % d[0], ",", t / d[0] % d[1], ",", t / (d[0] * d[1]), ")",
+                          other ? " at " + source_place(*other) : "");
+    if (x.block != w.block->index)
+        return report(w, in, a.lane,
+                      {a.owner ? "race in the cluster" : "race between blocks",
+                       say(verbs, " block ", x.block, ", ", who,
+                           ": nothing orders the two (an atomic with a fence, or a grid barrier)."),
+                       allocation});
+    const char* needed = x.thread / kLanes == w.id ? "__syncwarp or __syncthreads" : "__syncthreads";
     report(w, in, a.lane,
-           {"race",
-            std::string(verbs) + " " + who + where + ": no " +
-                (same_warp ? "__syncwarp or __syncthreads" : "__syncthreads") + " lies between the two.",
-            allocation});
+           {"race", say(verbs, " ", who, ": no ", needed, " lies between the two."), allocation});
+}
+
+bool same_warp(const AccessRecord& a, const AccessRecord& b) {
+    return a.block == b.block && a.thread / kLanes == b.thread / kLanes;
 }
 
 /// Have two lanes of this warp read the word at this time already? Then another one brings nothing new,
 /// unless a lane of the warp itself has just written it.
 bool already_seen(const Warp& w, const ShadowWord& s, const AccessRecord& me) {
-    auto same_warp = [&](const AccessRecord& x) {
-        return x.block == me.block && x.thread / kLanes == me.thread / kLanes;
-    };
     auto covers = [&](const AccessRecord& r) {
-        return r.time == me.time && same_warp(r) && (r.bytes & me.bytes) == me.bytes && r.strong == me.strong;
+        return r.time == me.time && same_warp(r, me) && (r.bytes & me.bytes) == me.bytes &&
+               r.strong == me.strong;
     };
     return covers(s.read[0]) && covers(s.read[1]) &&
-           !(same_warp(s.write) && s.write.time >= w.clock.lanes_known);
+           !(same_warp(s.write, me) && s.write.time >= w.clock.lanes_known);
 }
 
 /// Keeps two readers of a word, of different threads where there are such, so that any writer meets another
 /// one.
 template <class Over>
 void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
-    auto same_warp = [&](const AccessRecord& r) {
-        return r.block == me.block && r.thread / kLanes == me.thread / kLanes;
-    };
-    bool first_free = over(s.read[0]), second_free = over(s.read[1]);
-    if (first_free || s.read[0].thread == me.thread || (same_warp(s.read[0]) && !second_free))
-        s.read[0] = me;
-    else
-        s.read[1] = me;
+    bool first =
+        over(s.read[0]) || s.read[0].thread == me.thread || (same_warp(s.read[0], me) && !over(s.read[1]));
+    s.read[first ? 0 : 1] = me;
 }
 
 }  // namespace
@@ -123,17 +111,8 @@ void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
 uint32_t next_time() { return ++now; }
 
 void start_clock(Warp& w) {
-    WarpClock& c = w.clock;
-    c.time = w.block->start_time;
-    c.lanes_known = 0;
-    c.lane_known.reset();
-    c.siblings.fill(0);
-    c.others.reset();
-    c.fenced = false;
-    c.fence_time = 0;
-    c.fenced_siblings.fill(0);
-    c.fenced_others.reset();
-    c.acquired_from = nullptr;
+    w.clock = WarpClock();
+    w.clock.time = w.block->start_time;
 }
 
 void fence(Warp& w) {
@@ -144,15 +123,25 @@ void fence(Warp& w) {
     c.fenced_others = c.others;
 }
 
+namespace {
+
+/// What a warp knows of its siblings and of the others, and its own time, goes to a clock of the grid.
+template <class Siblings, class Others>
+void pass_on(const Warp& w, const Siblings& siblings, uint32_t time, const Others& others, GridClock& to) {
+    uint32_t first = first_of(*w.block), n = w.block->warps.size();
+    if (to.size() < first + n) to.resize(first + n);
+    for (uint32_t k = 0; k < n; ++k) raise(to[first + k], siblings[k]);
+    raise(to[w.grid_id], time);
+    if (others) merge(to, *others);
+}
+
+}  // namespace
+
 void publish(Warp& w, const void* where) {
     const WarpClock& c = w.clock;
     if (!c.fenced) return;
     SyncLocation& s = w.block->launch->sync[where];
-    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
-    if (s.clock.size() < first + n) s.clock.resize(first + n);
-    for (uint32_t k = 0; k < n; ++k) raise(s.clock[first + k], c.fenced_siblings[k]);
-    raise(s.clock[w.grid_id], c.fence_time);
-    if (c.fenced_others) merge(s.clock, *c.fenced_others);
+    pass_on(w, c.fenced_siblings, c.fence_time, c.fenced_others, s.clock);
     ++s.version;
 }
 
@@ -168,19 +157,15 @@ void acquire(Warp& w, const void* where) {
 }
 
 void acquire_from(Warp& w, const GridClock& clock) {
-    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
+    uint32_t first = first_of(*w.block), n = w.block->warps.size();
     for (uint32_t k = 0; k < n && first + k < clock.size(); ++k) raise(w.clock.siblings[k], clock[first + k]);
-    raise(w.clock.lanes_known, w.grid_id < clock.size() ? clock[w.grid_id] : 0);
+    if (w.grid_id < clock.size()) raise(w.clock.lanes_known, clock[w.grid_id]);
     merge(w.clock.others, std::make_shared<const GridClock>(clock));
 }
 
 void release_to(Warp& w, GridClock& clock) {
-    uint32_t first = first_of(*w.block), n = static_cast<uint32_t>(w.block->warps.size());
-    if (clock.size() < first + n) clock.resize(first + n);
-    for (uint32_t k = 0; k < n; ++k) raise(clock[first + k], w.clock.siblings[k]);
     w.clock.time = next_time();
-    raise(clock[w.grid_id], w.clock.time);
-    if (w.clock.others) merge(clock, *w.clock.others);
+    pass_on(w, w.clock.siblings, w.clock.time, w.clock.others, clock);
 }
 
 void sync_lanes(Warp& w, Mask lanes) {
@@ -239,18 +224,17 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
         a.strong && w.clock.fenced && atomic ? std::min(w.clock.time, w.clock.fence_time - 1) : w.clock.time;
     me.block = w.block->index;
     me.instruction = in.id;
-    me.thread = static_cast<uint16_t>(w.id * kLanes + a.lane);
-    me.strong = static_cast<uint8_t>(!a.strong                                   ? kWeak
-                                     : !atomic                                   ? kVolatile
-                                     : in.text.find(".cas") == std::string::npos ? kAtomic
-                                                                                 : kCompareAndSwap);
+    me.thread = w.id * kLanes + a.lane;
+    me.strong = !a.strong                                   ? kWeak
+                : !atomic                                   ? kVolatile
+                : in.text.find(".cas") == std::string::npos ? kAtomic
+                                                            : kCompareAndSwap;
     uint32_t base = a.owner ? a.owner->start_time : w.block->launch->start_time;
     me.time = std::max(me.time, base);
-    for (uint64_t word = a.offset / 4, end = (a.offset + static_cast<uint64_t>(a.bytes) - 1) / 4; word <= end;
-         ++word) {
-        uint64_t from = std::max(a.offset, word * 4) - word * 4;
-        uint64_t to = std::min(a.offset + static_cast<uint64_t>(a.bytes), word * 4 + 4) - word * 4;
-        me.bytes = static_cast<uint8_t>(((1u << to) - 1) & ~((1u << from) - 1));
+    uint64_t stop = a.offset + a.bytes;
+    for (uint64_t word = a.offset / 4; word * 4 < stop; ++word) {
+        uint64_t from = std::max(a.offset, word * 4) - word * 4, to = std::min(stop, word * 4 + 4) - word * 4;
+        me.bytes = ((1u << to) - 1) & ~((1u << from) - 1);
         ShadowWord& s = a.region.shadow.word(word);
         if (!a.write && already_seen(w, s, me)) continue;
         auto conflicts = [&](const AccessRecord& x) {
@@ -260,8 +244,7 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
             bool reads = &x != &s.write || !a.write;
             if (reads && (x.strong == kCompareAndSwap || me.strong == kCompareAndSwap)) return false;
             if (!x.strong || !me.strong) return true;
-            bool same_warp = x.block == me.block && x.thread / kLanes == w.id;
-            return a.owner && same_warp && x.strong == kVolatile && me.strong == kVolatile;
+            return a.owner && same_warp(x, me) && x.strong == kVolatile && me.strong == kVolatile;
         };
         if (conflicts(s.write))
             report_race(w, in, a, s.write,

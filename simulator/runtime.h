@@ -17,8 +17,8 @@ struct CUstream_st {
     int id = ladder::kLegacyStream;
     unsigned flags = 0;
     int priority = 0;
-    CUgraph_st* capture = nullptr;              ///< the graph that this stream is being captured into
-    std::vector<CUgraphNode_st*> capture_tail;  ///< the nodes that its next node depends on
+    CUgraph_st* capture = nullptr;                ///< the graph that this stream is being captured into
+    std::vector<CUgraphNode_st*> capture_tail{};  ///< the nodes that its next node depends on
     bool capture_origin = false;
 };
 struct CUevent_st {
@@ -49,11 +49,10 @@ struct KernelSymbol {
 };
 
 struct DeviceLimits {
-    static constexpr int kMultiprocessors = 8, kThreadsPerBlock = 1024, kThreadsPerMultiprocessor = 2048;
-    static constexpr int kBlocksPerMultiprocessor = 32, kClusterBlocks = 8, kRegisters = 65536;
-    static constexpr size_t kShared = 48 << 10, kSharedOptin = 227 << 10,
-                            kSharedPerMultiprocessor = 228 << 10;
-    static constexpr size_t kSharedReserved = 1 << 10, kL2 = 60 << 20, kConstant = 64 << 10;
+    static constexpr int kThreadsPerBlock = 1024, kThreadsPerMultiprocessor = 2048, kRegisters = 65536;
+    static constexpr int kBlocksPerMultiprocessor = 32, kClusterBlocks = 8;
+    static constexpr int kShared = 48 << 10, kSharedOptin = 227 << 10, kSharedPerMultiprocessor = 228 << 10;
+    static constexpr int kSharedReserved = 1 << 10, kL2 = 60 << 20, kConstant = 64 << 10;
     static constexpr int kGridX = 2147483647, kGridYZ = 65535, kBlockZ = 64;
 };
 
@@ -74,24 +73,42 @@ cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arg
                            LaunchRequest& r);
 cudaError_t check_launch(LaunchRequest& r);
 cudaError_t run_launch(const LaunchRequest& r, int operation);
-cudaError_t submit_launch(LaunchRequest r, cudaStream_t stream);
 
 CUstream_st& stream_of(cudaStream_t stream);
 /// Runs an operation in stream order, or adds it to the graph that the stream is captured into.
 cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run,
                    const LaunchRequest* launch = nullptr);
 
-/// A checked copy between any two kinds of memory.
-cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, int operation,
-                 const char* call);
-cudaError_t fill(void* to, int value, size_t bytes, int operation, const char* call);
+/// A copy of some rows between any two kinds of memory.
+struct Rows {
+    void* to;
+    size_t to_pitch;
+    const void* from;
+    size_t from_pitch, width, height;
+    cudaMemcpyKind kind;
+};
+inline Rows one_row(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    return {to, bytes, from, bytes, bytes, 1, kind};
+}
+/// The operations of the calls for copies and fills, with every check.
+Operation copying(const Rows& rows, const char* call);
+Operation filling(void* to, size_t pitch, int value, size_t width, size_t height, const char* call);
+/// Runs an operation after which the host waits for the stream.
+cudaError_t submit_and_wait(cudaStream_t stream, const char* call, Operation run);
 
 CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after,
                          const std::string& name, Operation run, const LaunchRequest* launch);
 
-/// Every entry point of the runtime holds this.
+/// The entry points of the runtime hold this.
 struct Entry {
     std::lock_guard<std::recursive_mutex> lock{runtime_mutex()};
 };
+
+/// The whole of many entry points.
+template <class T, class V>
+cudaError_t give(T* to, V value) {
+    *to = value;
+    return cudaSuccess;
+}
 
 }  // namespace ladder

@@ -130,9 +130,9 @@ void touch_by_operation(int operation, Region& region, uint64_t offset, size_t b
             if (told || x.time < safe || operations_ordered(x.time, operation)) return;
             told = true;
             report_host(op->name, {"stream order",
-                                   "It touches memory that " + operation_name(x.time) +
-                                       " uses in another stream, and nothing orders the two.",
-                                   name_of(region) + ", offset " + std::to_string(word * 4)});
+                                   say("It touches memory that ", operation_name(x.time),
+                                       " uses in another stream, and nothing orders the two."),
+                                   place_in(region, word * 4)});
         };
         check(s.write);
         if (write) {

@@ -12,15 +12,11 @@ namespace {
 
 constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19;
 
-Path path_at(int pc, Mask mask, int join, Frame* frame) {
-    return {pc, mask, join, frame, PathState::Ready, 0, -1};
-}
-
-const Instruction& instruction_of(const Path& p) { return p.frame->function->code[p.pc]; }
+Path path_at(int pc, Mask mask, int join, Frame* frame) { return {pc, mask, join, frame}; }
 
 /// .aligned barriers, which all running lanes of a warp must reach together.
 bool aligned(const Instruction& in) {
-    return in.text.rfind("bar.", 0) == 0 || in.text.find(".aligned") != std::string::npos;
+    return in.text.starts_with("bar.") || in.text.find(".aligned") != std::string::npos;
 }
 
 }  // namespace
@@ -28,8 +24,7 @@ bool aligned(const Instruction& in) {
 void Warp::start(Block& owner, int number, Mask lanes) {
     block = &owner;
     id = number;
-    grid_id =
-        owner.index * static_cast<uint32_t>(owner.launch->warps_per_block) + static_cast<uint32_t>(number);
+    grid_id = owner.index * owner.launch->warps_per_block + number;
     alive = path = mask = lanes;
     join = -1;
     running = forced = spinning = changed_memory = false;
@@ -78,7 +73,7 @@ void Warp::drop_frame(Frame* old) {
 
 int Warp::new_join(int at, Mask expected, int parent, Frame* of) {
     if (free_joins.empty()) {
-        free_joins.push_back(static_cast<int>(joins.size()));
+        free_joins.push_back(joins.size());
         joins.emplace_back();
     }
     int j = free_joins.back();
@@ -100,10 +95,8 @@ void Warp::load(const Path& p) {
 }
 
 void Warp::enter(const Function& f, const Instruction* call) {
-    if (frame && call && frame->depth >= kMaxDepth) {
-        report(*this, *call, std::countr_zero(mask), {"stack overflow", "The calls nest too deeply.", ""});
-        throw LaunchStop{kErrorLaunchFailure};
-    }
+    if (call && frame->depth >= kMaxDepth)
+        stop(*this, *call, kErrorLaunchFailure, {"stack overflow", "The calls nest too deeply."});
     Frame* caller = call ? frame : nullptr;
     Frame* callee = new_frame(f);
     callee->call = call;
@@ -114,15 +107,13 @@ void Warp::enter(const Function& f, const Instruction* call) {
     callee->tallies = block->launch->profile->of(f);
     for (size_t k = 0; call && k < call->arguments.size(); ++k)
         std::memcpy(callee->registers + f.parameters[k].offset, registers + call->arguments[k],
-                    static_cast<size_t>(f.parameters[k].size) * kLanes);
+                    f.parameters[k].size * kLanes);
     if (Mask rest = call ? path & ~mask : 0) paths.push_back(path_at(pc + 1, rest, join, frame));
     load(path_at(0, mask, new_join(kReturn, mask, join, callee), callee));
-    size_t local_end = static_cast<size_t>(callee->local_base + f.local_bytes);
-    if (local_end > kMaxLocal) {
-        report(*this, code[0], std::countr_zero(mask),
-               {"stack overflow", "A thread has 512 KiB of local memory.", ""});
-        throw LaunchStop{kErrorIllegalAddress};
-    }
+    size_t local_end = callee->local_base + f.local_bytes;
+    if (local_end > kMaxLocal)
+        stop(*this, code[0], kErrorIllegalAddress,
+             {"stack overflow", "A thread has 512 KiB of local memory."});
     if (local_end * kLanes > local.size()) local.resize(std::max(local.size() * 2, local_end * kLanes), 0);
     fill_presets(f);
 }
@@ -150,7 +141,7 @@ uint64_t Warp::run(uint64_t budget) {
         ++n;
         Tally& t = tallies[pc];
         ++t.warps;
-        t.threads += static_cast<uint64_t>(std::popcount(m));
+        t.threads += std::popcount(m);
         if (in.control) {
             if (m || in.reconvergence >= 0)
                 in.handler(*this, in);
@@ -235,7 +226,7 @@ void Warp::leave(Mask lanes, bool exit) {
             const Parameter& r = from->function->results[k];
             for_lanes(lanes, [&](int l) {
                 std::memcpy(from->caller->registers + from->call->results[k] + l * r.size,
-                            from->registers + r.offset + l * r.size, static_cast<size_t>(r.size));
+                            from->registers + r.offset + l * r.size, r.size);
             });
         }
         for (int parent; joins[chain].pc != kReturn; chain = parent) {
@@ -265,15 +256,15 @@ void Warp::pick() {
         j.arrived |= p.mask;
         if (j.arrived == j.expected) complete(p.join);
     }
-    for (size_t k = 0; k < paths.size(); ++k) {
-        if (paths[k].state != PathState::AtWarpSync) continue;
+    // None is: the lanes that a warp instruction waits for may have ended or be at a barrier.
+    auto waiting =
+        std::find_if(paths.begin(), paths.end(), [](auto& p) { return p.state == PathState::AtWarpSync; });
+    if (waiting != paths.end()) {
+        Path p = *waiting;
         Mask here = 0;
-        for (auto& q : paths)
-            if (q.state == PathState::AtWarpSync && q.pc == paths[k].pc && q.frame == paths[k].frame)
-                here |= q.mask;
-        forced = (paths[k].named & alive & ~here) != 0;
-        Path p = path_at(paths[k].pc, paths[k].mask, paths[k].join, paths[k].frame);
-        paths.erase(paths.begin() + static_cast<ptrdiff_t>(k));
+        for (auto& q : paths) here |= q.waits_like(p) ? q.mask : 0;
+        forced = (p.named & alive & ~here) != 0;
+        paths.erase(waiting);
         return load(p);
     }
     if (!paths.empty()) report_stuck();
@@ -282,11 +273,11 @@ void Warp::pick() {
 /// All paths wait at barriers. Lanes that wait for them elsewhere can never reach an .aligned one.
 void Warp::report_stuck() {
     Mask here = 0;
-    const Instruction& in = instruction_of(paths[0]);
+    const Instruction& in = paths[0].instruction();
     bool same = true;
     for (auto& p : paths) {
         here |= p.mask;
-        same &= &instruction_of(p) == &in || !aligned(in);
+        same &= &p.instruction() == &in || !aligned(in);
     }
     if (here == alive && same) return;
     if (!aligned(in)) {
@@ -294,14 +285,11 @@ void Warp::report_stuck() {
         return;
     }
     mask = paths[0].mask;
-    report(*this, in, std::countr_zero(mask),
-           {"divergent barrier",
-            "Only " + std::to_string(std::popcount(paths[0].mask)) + " of the " +
-                std::to_string(std::popcount(alive)) +
-                " running threads of this warp reach this barrier: it lies on one side of a branch. "
-                "All threads of the block must reach it together.",
-            ""});
-    throw LaunchStop{kErrorLaunchFailure};
+    stop(*this, in, kErrorLaunchFailure,
+         {"divergent barrier",
+          say("Only ", std::popcount(mask), " of the ", std::popcount(alive),
+              " running threads of this warp reach this barrier: it lies on one side of a branch. "
+              "All threads of the block must reach it together.")});
 }
 
 void Warp::park(Path where) {
@@ -315,31 +303,28 @@ void Warp::park(Path where) {
 bool Warp::gather(const Instruction& in, Mask named) {
     if (Mask strangers = mask & ~named) {
         report(*this, in, std::countr_zero(strangers),
-               {"wrong mask", "This thread runs the instruction, but the mask does not name its lane.", ""});
+               {"wrong mask", "This thread runs the instruction, but the mask does not name its lane."});
         named |= mask;
     }
     Mask missing = named & alive & ~mask;
     if (!missing) return true;
-    for (auto& p : paths)
-        if (p.state == PathState::AtWarpSync && p.pc == pc && p.frame == frame) missing &= ~p.mask;
+    const Path here{pc, mask, join, frame, PathState::AtWarpSync, named, -1};
+    for (auto& p : paths) missing &= p.waits_like(here) ? ~p.mask : ~0u;
     if (missing && !forced) {
-        park({pc, mask, join, frame, PathState::AtWarpSync, named, -1});
+        park(here);
         return false;
     }
     forced = false;
     if (missing)
-        report(*this, in, std::countr_zero(mask),
-               {"wrong mask",
-                "The mask names lane " + std::to_string(std::countr_zero(missing)) +
-                    ", which is on another path and does not take part.",
-                ""});
-    for (size_t k = paths.size(); k-- > 0;) {
-        Path& p = paths[k];
-        if (p.state != PathState::AtWarpSync || p.pc != pc || p.frame != frame) continue;
-        mask |= p.mask;
-        gathered_.push_back(p);
-        paths.erase(paths.begin() + static_cast<ptrdiff_t>(k));
-    }
+        report(*this, in, first(),
+               {"wrong mask", say("The mask names lane ", std::countr_zero(missing),
+                                  ", which is on another path and does not take part.")});
+    for (auto& p : paths)
+        if (p.waits_like(here)) {
+            mask |= p.mask;
+            gathered_.push_back(p);
+        }
+    std::erase_if(paths, [&](auto& p) { return p.waits_like(here); });
     return true;
 }
 
@@ -347,7 +332,7 @@ void Warp::resume_barrier(int barrier) {
     const Barrier* b = barrier < kClusterBarrier ? &block->barriers[barrier] : nullptr;
     for (auto& p : paths) {
         if (p.state != PathState::AtBarrier || p.barrier != barrier) continue;
-        const Instruction& in = instruction_of(p);
+        const Instruction& in = p.instruction();
         registers = p.frame->registers;
         mask = p.mask;
         if (b && in.code == 'p')
@@ -364,8 +349,7 @@ bool Warp::release_joins() {
     bool released = false;
     for (size_t k = 0; k < joins.size(); ++k) {
         Join& j = joins[k];
-        bool unused =
-            std::find(free_joins.begin(), free_joins.end(), static_cast<int>(k)) != free_joins.end();
+        bool unused = std::count(free_joins.begin(), free_joins.end(), k);
         if (unused || !j.arrived || j.pc == kReturn) continue;
         paths.push_back(path_at(j.pc, j.arrived, j.parent, j.frame));
         j.expected &= ~j.arrived;
