@@ -93,6 +93,16 @@ struct Bits128 {
     uint64_t low, high;
 };
 
+/// Runs f once for each set of lanes that name each other in their mask operand, when all of a set are here.
+void together(Warp& w, const Instruction& in, int mask_operand, Handler f);
+/// For instructions of the whole warp (.aligned).
+template <Handler F>
+void whole_warp(Warp& w, const Instruction& in) {
+    if (!w.gather(in, w.alive)) return;
+    F(w, in);
+    w.advance();
+}
+
 /// The unsigned type in which arithmetic on T wraps without undefined behaviour.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;

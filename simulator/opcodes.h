@@ -49,6 +49,16 @@ std::vector<OpcodeEntry> warp_opcodes();
 std::vector<OpcodeEntry> barrier_opcodes();
 std::vector<OpcodeEntry> async_opcodes();
 std::vector<OpcodeEntry> matrix_opcodes();
-std::vector<OpcodeEntry> wmma_opcodes();
+
+// The opcodes that integers and floats share, as integers do them.
+Handler integer_add(Opcode& op);
+Handler integer_sub(Opcode& op);
+Handler integer_mul(Opcode& op);
+Handler integer_mad(Opcode& op);
+Handler integer_div(Opcode& op);
+Handler integer_min(Opcode& op);
+Handler integer_max(Opcode& op);
+Handler integer_neg(Opcode& op);
+Handler integer_abs(Opcode& op);
 
 }  // namespace ladder

@@ -3,7 +3,6 @@
 
 #include "opcode_templates.h"
 #include "report.h"
-#include "warp_sync.h"
 
 namespace ladder {
 namespace {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "opcode_templates.h"
-#include "opcodes_arithmetic.h"
 #include "small_float.h"
 
 #if defined(__SSE2__)

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "opcode_templates.h"
-#include "opcodes_arithmetic.h"
 
 namespace ladder {
 namespace {

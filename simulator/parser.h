@@ -9,7 +9,6 @@
 
 #include "opcodes.h"
 #include "program.h"
-#include "ptx_lexer.h"
 #include "report.h"
 
 namespace ladder {
@@ -22,6 +21,22 @@ const Type* find_type(string_view name);
 const Space* find_space(string_view name);
 /// Bytes of a register for values of a type.
 inline int register_size(Type t) { return t == Type::Predicate ? 0 : std::max(2, size_of(t)); }
+
+struct Token {
+    std::string_view text;
+    int line;
+};
+
+/// The tokens of a text: names (with % $ _ . and :: inside), numbers, strings and single marks. `source` must
+/// outlive them. Throws ParseError.
+std::vector<Token> tokenize(std::string_view source);
+
+/// The function that gives a special register's value, with its argument (the axis of a vector); or null.
+SpecialValue find_special(string_view name, int64_t& argument);
+
+// Addresses that differ from block to block or from frame to frame.
+uint64_t dynamic_shared_address(const Warp&, int lane, int64_t);
+uint64_t local_address(const Warp&, int lane, int64_t variable);
 
 class Parser {
  public:

@@ -1,4 +1,5 @@
 // Statements: labels, instructions with their opcodes, branches and calls.
+#include <algorithm>
 #include <utility>
 
 #include "parser.h"
@@ -148,6 +149,25 @@ void Parser::parse_branch(Instruction& in, bool indexed) {
     int line = tokens_[at_].line;
     fixups_.push_back({function_->code.size(), next(), scope_, line});
     expect(";");
+}
+
+bool Opcode::has(const char* part) const {
+    return std::find(parts.begin() + 1, parts.end(), part) != parts.end();
+}
+
+Handler select_handler(Opcode& op) {
+    static const std::map<std::string, OpcodeEntry> table = [] {
+        std::map<std::string, OpcodeEntry> all;
+        for (auto group :
+             {integer_opcodes, float_opcodes, compare_opcodes, convert_opcodes, control_opcodes,
+              memory_opcodes, atomic_opcodes, warp_opcodes, barrier_opcodes, async_opcodes, matrix_opcodes})
+            for (const OpcodeEntry& e : group()) all[e.name] = e;
+        return all;
+    }();
+    auto it = table.find(op.parts[0]);
+    if (it == table.end()) return nullptr;
+    op.operands = it->second.operands;
+    return it->second.select(op);
 }
 
 }  // namespace ladder

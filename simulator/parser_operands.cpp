@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "parser.h"
-#include "special_registers.h"
 
 namespace ladder {
 namespace {

@@ -1,9 +1,8 @@
-#include "ptx_lexer.h"
-
+// Splits PTX into tokens.
 #include <algorithm>
 #include <cctype>
 
-#include "program.h"
+#include "parser.h"
 
 namespace ladder {
 namespace {

@@ -20,13 +20,15 @@ std::map<std::pair<std::string, std::string>, Seen>& seen() {
 }
 uint64_t total = 0;
 
-/// Counts the fault; prints it if it is the first at its place.
-void print(const Fault& fault, const std::string& place, int times, const std::string& details) {
+/// Counts the fault; true if it is the first at its place.
+bool first(const Fault& fault, const std::string& place, int times) {
     total += times;
     Seen& s = seen()[{fault.kind, place}];
     s.times += times;
     s.place = place;
-    if (s.times > static_cast<uint64_t>(times)) return;
+    return s.times == static_cast<uint64_t>(times);
+}
+void print(const Fault& fault, const std::string& details) {
     std::string allocation = fault.allocation.empty() ? "" : "    allocation  " + fault.allocation + "\n";
     std::fflush(stdout);
     std::fprintf(stderr, "ladder simulator: fault: %s\n%s%s    %s\n", fault.kind, details.c_str(),
@@ -36,13 +38,12 @@ void print(const Fault& fault, const std::string& place, int times, const std::s
 }  // namespace
 
 void report(Warp& w, const Instruction& in, int lane, const Fault& fault, int times) {
-    const Launch& launch = *w.block->launch;
-    const unsigned t = w.id * kLanes + lane, *b = w.block->id, *d = launch.block;
     std::string place = source_place(in);
-    print(fault, place, times,
-          say("    kernel      ", readable_name(launch.name), "\n    at          ", place, "  (", in.text,
-              ")\n    thread      block (", b[0], ",", b[1], ",", b[2], ") thread (", t % d[0], ",",
-              t / d[0] % d[1], ",", t / (d[0] * d[1]), ")\n"));
+    if (!first(fault, place, times)) return;
+    const unsigned t = w.id * kLanes + lane, *b = w.block->id, *d = w.block->launch->block;
+    print(fault, say("    kernel      ", readable_name(w.block->launch->name), "\n    at          ", place,
+                     "  (", in.text, ")\n    thread      block (", b[0], ",", b[1], ",", b[2], ") thread (",
+                     t % d[0], ",", t / d[0] % d[1], ",", t / (d[0] * d[1]), ")\n"));
 }
 
 void stop(Warp& w, const Instruction& in, StopCode error, const Fault& fault, int times) {
@@ -51,7 +52,7 @@ void stop(Warp& w, const Instruction& in, StopCode error, const Fault& fault, in
 }
 
 void report_host(const std::string& call, const Fault& fault) {
-    print(fault, call + fault.allocation, 1, "    call        " + call + "\n");
+    if (first(fault, call + fault.allocation, 1)) print(fault, "    call        " + call + "\n");
 }
 
 uint64_t fault_count() { return total; }

@@ -1,7 +1,6 @@
 // Faults: one clear block of text for each, the same place counted and not repeated.
 #pragma once
 #include <cstdint>
-#include <sstream>
 #include <string>
 
 #include "program.h"
@@ -41,9 +40,15 @@ void print_fault_summary();
 /// Texts and numbers, one after the other.
 template <class... Parts>
 std::string say(const Parts&... parts) {
-    std::ostringstream text;
-    (text << ... << parts);
-    return text.str();
+    std::string text;
+    auto add = [&](const auto& part) {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>)
+            text += std::to_string(part);
+        else
+            text += part;
+    };
+    (add(parts), ...);
+    return text;
 }
 
 }  // namespace ladder

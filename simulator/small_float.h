@@ -5,10 +5,6 @@
 #include <cstdint>
 #include <limits>
 
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
 namespace ladder {
 
 struct FloatFormat {
@@ -26,71 +22,40 @@ inline double round_to(double x, const FloatFormat& f, char mode = 0) {
     int exponent;
     std::frexp(x, &exponent);
     int place = std::max(exponent - f.digits, f.smallest);
-    double scaled = std::ldexp(x, -place), r = 0;
-    switch (mode) {
-        case 'z': r = std::trunc(scaled); break;
-        case 'm': r = std::floor(scaled); break;
-        case 'p': r = std::ceil(scaled); break;
-        case 'a': r = std::round(scaled); break;
-        default: r = std::nearbyint(scaled);
-    }
+    double scaled = std::ldexp(x, -place);
+    double r = mode == 'z'   ? std::trunc(scaled)
+               : mode == 'm' ? std::floor(scaled)
+               : mode == 'p' ? std::ceil(scaled)
+               : mode == 'a' ? std::round(scaled)
+                             : std::nearbyint(scaled);
     double y = std::ldexp(r, place);
     if (std::abs(y) <= f.largest) return r == 0 ? std::copysign(0.0, x) : y;
     bool to_infinity = mode == 0 || mode == 'a' || (mode == 'p' && x > 0) || (mode == 'm' && x < 0);
     return std::copysign(to_infinity ? std::numeric_limits<double>::infinity() : f.largest, x);
 }
 
-/// The bits of a double that is exact in half precision.
-inline uint16_t half_bits(double x) {
-    uint16_t sign = std::signbit(x) ? 0x8000 : 0;
-    double magnitude = std::abs(x);
-    if (std::isnan(x)) return 0x7fff;
-    if (std::isinf(x)) return sign | 0x7c00;
-    if (magnitude < 0x1p-14) return sign | static_cast<uint16_t>(magnitude * 0x1p24);
-    int exponent;
-    double fraction = std::frexp(magnitude, &exponent);
-    return static_cast<uint16_t>(sign | ((exponent + 14) << 10) | (static_cast<int>(fraction * 2048) & 1023));
-}
-
+#if defined(__aarch64__)
+using Float16 = __fp16;
+#else
+using Float16 = _Float16;
+#endif
 struct Half {
     uint16_t bits;
-    static constexpr const FloatFormat& format = kHalfFormat;
-    static Half from(double x, char mode = 0) { return {half_bits(round_to(x, kHalfFormat, mode))}; }
     static Half from_single(float x) {
-#ifdef __F16C__
-        if (x != x) return {0x7fff};
-        return {static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT))};
-#else
-        return from(x);
-#endif
+        return {x != x ? uint16_t{0x7fff} : std::bit_cast<uint16_t>(Float16(x))};
     }
-    float value() const {
-#ifdef __F16C__
-        return _cvtsh_ss(bits);
-#else
-        int exponent = bits >> 10 & 31, fraction = bits & 1023;
-        float m = exponent == 31 ? (fraction ? NAN : INFINITY)
-                  : exponent     ? std::ldexp(static_cast<float>(fraction + 1024), exponent - 25)
-                                 : std::ldexp(static_cast<float>(fraction), -24);
-        return bits & 0x8000 ? -m : m;
-#endif
-    }
+    static Half from(double x, char mode = 0) { return from_single(round_to(x, kHalfFormat, mode)); }
+    float value() const { return std::bit_cast<Float16>(bits); }
 };
 
 struct Bfloat {
     uint16_t bits;
-    static constexpr const FloatFormat& format = kBfloatFormat;
-    static Bfloat from(double x, char mode = 0) {
-        if (std::isnan(x)) return {0x7fff};
-        return {static_cast<uint16_t>(
-            std::bit_cast<uint32_t>(static_cast<float>(round_to(x, kBfloatFormat, mode))) >> 16)};
-    }
     static Bfloat from_single(float x) {
         uint32_t b = std::bit_cast<uint32_t>(x);
-        if (x != x) return {0x7fff};
-        return {static_cast<uint16_t>((b + 0x7fff + (b >> 16 & 1)) >> 16)};
+        return {static_cast<uint16_t>(x != x ? 0x7fff : (b + 0x7fff + (b >> 16 & 1)) >> 16)};
     }
-    float value() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+    static Bfloat from(double x, char mode = 0) { return from_single(round_to(x, kBfloatFormat, mode)); }
+    float value() const { return std::bit_cast<float>(uint32_t{bits} << 16); }
 };
 
 /// Two short values in one register.

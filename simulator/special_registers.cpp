@@ -1,8 +1,6 @@
-#include "special_registers.h"
-
-#include <map>
-
+// What special registers (%tid.x, %laneid, ...) hold for each lane.
 #include "machine.h"
+#include "parser.h"
 
 namespace ladder {
 namespace {
