@@ -1,6 +1,4 @@
 // Immediate post-dominators: where the paths of a divergent branch come together again.
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "program.h"
@@ -8,75 +6,58 @@
 namespace ladder {
 namespace {
 
+using Edges = std::vector<std::vector<int>>;
+
+bool branches(const Instruction& in) { return in.target >= 0 || in.text.starts_with("brx"); }
 bool ends_path(const Instruction& in) {
-    return in.text.rfind("ret", 0) == 0 || in.text.rfind("exit", 0) == 0 || in.text == "trap";
+    return in.text.starts_with("ret") || in.text.starts_with("exit") || in.text == "trap";
 }
-bool branches(const Instruction& in) { return in.target >= 0 || in.text.rfind("brx", 0) == 0; }
 
-/// Basic blocks of a function; the last one stands for the function's end.
-struct Graph {
-    std::vector<int> starts;
-    std::vector<std::vector<int>> successors, predecessors;
-    int exit = 0;
-};
-
-Graph build_graph(const std::vector<Instruction>& code) {
-    int n = static_cast<int>(code.size());
-    std::set<int> heads{0, n};
-    for (int i = 0; i < n; ++i) {
-        if (!branches(code[i]) && !ends_path(code[i])) continue;
-        heads.insert(i + 1);
-        if (code[i].target >= 0) heads.insert(code[i].target);
-        if (branches(code[i])) heads.insert(code[i].table.begin(), code[i].table.end());
-    }
-    Graph g;
-    g.starts.assign(heads.begin(), heads.end());
-    g.exit = static_cast<int>(g.starts.size()) - 1;
-    g.successors.resize(g.exit + 1);
-    g.predecessors.resize(g.exit + 1);
-    std::map<int, int> block_at;
-    for (int b = 0; b <= g.exit; ++b) block_at[g.starts[b]] = b;
-    for (int b = 0; b < g.exit; ++b) {
-        const Instruction& last = code[g.starts[b + 1] - 1];
+/// Where control may go from each instruction; the last number stands for the function's end.
+Edges successors_of(const std::vector<Instruction>& code) {
+    int end = code.size();
+    Edges edges(end + 1);
+    for (int i = 0; i < end; ++i) {
+        const Instruction& in = code[i];
         std::set<int> to;
-        if (last.target >= 0) to.insert(block_at[last.target]);
-        if (branches(last))
-            for (int t : last.table) to.insert(block_at[t]);
-        if (ends_path(last)) to.insert(g.exit);
-        if (to.empty() || last.guard >= 0) to.insert(b + 1);
-        g.successors[b].assign(to.begin(), to.end());
-        for (int t : to) g.predecessors[t].push_back(b);
+        if (branches(in)) to.insert(in.table.begin(), in.table.end());
+        if (in.target >= 0) to.insert(in.target);
+        if (ends_path(in)) to.insert(end);
+        if (to.empty() || in.guard >= 0) to.insert(i + 1);
+        edges[i].assign(to.begin(), to.end());
     }
-    return g;
+    return edges;
 }
 
-/// Post-order of the reversed graph from its exit.
-std::vector<int> reverse_post_order(const Graph& g) {
+/// Post-order of the reversed graph from its end.
+std::vector<int> reverse_post_order(const Edges& successors) {
+    int end = successors.size() - 1;
+    Edges predecessors(end + 1);
+    for (int i = 0; i <= end; ++i)
+        for (int to : successors[i]) predecessors[to].push_back(i);
     std::vector<int> order;
-    std::vector<char> seen(g.exit + 1);
-    std::vector<std::pair<int, size_t>> stack{{g.exit, 0}};
-    seen[g.exit] = 1;
+    std::vector<bool> seen(end + 1);
+    std::vector<std::pair<int, size_t>> stack{{end, 0}};
+    seen[end] = true;
     while (!stack.empty()) {
-        auto& [block, next] = stack.back();
-        if (next == g.predecessors[block].size()) {
-            order.push_back(block);
+        auto& [at, next] = stack.back();
+        if (next == predecessors[at].size()) {
+            order.push_back(at);
             stack.pop_back();
-            continue;
-        }
-        int p = g.predecessors[block][next++];
-        if (!seen[p]) {
-            seen[p] = 1;
+        } else if (int p = predecessors[at][next++]; !seen[p]) {
+            seen[p] = true;
             stack.push_back({p, 0});
         }
     }
     return order;
 }
 
-/// Cooper, Harvey and Kennedy's iteration; -1 for blocks from which the exit cannot be reached.
-std::vector<int> post_dominators(const Graph& g) {
-    std::vector<int> order = reverse_post_order(g), number(g.exit + 1, -1), dominator(g.exit + 1, -1);
-    for (size_t k = 0; k < order.size(); ++k) number[order[k]] = static_cast<int>(k);
-    dominator[g.exit] = g.exit;
+/// Cooper, Harvey and Kennedy's iteration; -1 for instructions from which the end cannot be reached.
+std::vector<int> post_dominators(const Edges& successors) {
+    std::vector<int> order = reverse_post_order(successors);
+    std::vector<int> number(successors.size(), -1), dominator(successors.size(), -1);
+    for (size_t k = 0; k < order.size(); ++k) number[order[k]] = k;
+    dominator.back() = successors.size() - 1;
     auto common = [&](int a, int b) {
         while (a != b) {
             while (number[a] < number[b]) a = dominator[a];
@@ -88,12 +69,11 @@ std::vector<int> post_dominators(const Graph& g) {
         changed = false;
         for (size_t k = order.size() - 1; k-- > 0;) {
             int best = -1;
-            for (int s : g.successors[order[k]])
+            for (int s : successors[order[k]])
                 if (dominator[s] >= 0) best = best < 0 ? s : common(s, best);
-            if (best >= 0 && dominator[order[k]] != best) {
-                dominator[order[k]] = best;
-                changed = true;
-            }
+            if (best < 0 || dominator[order[k]] == best) continue;
+            dominator[order[k]] = best;
+            changed = true;
         }
     }
     return dominator;
@@ -102,12 +82,9 @@ std::vector<int> post_dominators(const Graph& g) {
 }  // namespace
 
 void find_reconvergence(Function& f) {
-    Graph g = build_graph(f.code);
-    std::vector<int> dominator = post_dominators(g);
-    for (int b = 0; b < g.exit; ++b) {
-        Instruction& last = f.code[g.starts[b + 1] - 1];
-        if (branches(last)) last.reconvergence = dominator[b] < 0 ? g.starts[g.exit] : g.starts[dominator[b]];
-    }
+    std::vector<int> dominator = post_dominators(successors_of(f.code));
+    for (size_t i = 0; i < f.code.size(); ++i)
+        if (branches(f.code[i])) f.code[i].reconvergence = dominator[i] < 0 ? f.code.size() : dominator[i];
 }
 
 }  // namespace ladder

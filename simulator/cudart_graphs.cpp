@@ -1,7 +1,6 @@
 // Graphs: nodes are kept in the order in which they were added, which respects their dependencies, and run in
 // it.
 #include <algorithm>
-#include <map>
 
 #include "runtime.h"
 
@@ -11,6 +10,7 @@ struct CUgraphNode_st {
     ladder::Operation run;
     ladder::LaunchRequest launch;
     bool kernel = false;
+    std::vector<void*> pointers{};  ///< what cudaGraphKernelNodeGetParams gave
 };
 struct CUgraph_st {
     std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
@@ -43,8 +43,25 @@ cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t*
 
 CUgraphNode_st* find_in(cudaGraphExec_t exec, const CUgraphNode_st* node) {
     auto it = std::find(exec->origins.begin(), exec->origins.end(), node);
-    return it == exec->origins.end() ? nullptr
-                                     : &exec->nodes[static_cast<size_t>(it - exec->origins.begin())];
+    return it == exec->origins.end() ? nullptr : &exec->nodes[it - exec->origins.begin()];
+}
+cudaError_t set_kernel(CUgraphNode_st* node, const cudaKernelNodeParams& p) {
+    Entry entry;
+    LaunchRequest r;
+    if (!node) return remember(cudaErrorInvalidValue);
+    if (cudaError_t e = request_of(p, r)) return remember(e);
+    set_launch(*node, r);
+    return cudaSuccess;
+}
+cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* n, bool only_roots) {
+    Entry entry;
+    size_t found = 0;
+    for (auto& node : graph->nodes) {
+        if (only_roots && !node->after.empty()) continue;
+        if (nodes && found < *n) nodes[found] = node.get();
+        ++found;
+    }
+    return give(n, found);
 }
 
 Operation fill_operation(const cudaMemsetParams& p) {
@@ -64,11 +81,8 @@ Operation fill_operation(const cudaMemsetParams& p) {
 
 CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after,
                          const std::string& name, Operation run, const LaunchRequest* launch) {
-    graph->nodes.push_back(std::make_unique<CUgraphNode_st>());
-    CUgraphNode_st& node = *graph->nodes.back();
-    node.after = after;
-    node.name = name;
-    node.run = std::move(run);
+    CUgraphNode_st fresh{after, name, std::move(run), {}};
+    CUgraphNode_st& node = *graph->nodes.emplace_back(std::make_unique<CUgraphNode_st>(std::move(fresh)));
     if (launch) set_launch(node, *launch);
     return &node;
 }
@@ -138,21 +152,10 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, cons
     return add(node, graph, after, n, "empty node", [](int) { return cudaSuccess; });
 }
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* n) {
-    Entry entry;
-    for (size_t k = 0; nodes && k < std::min(*n, graph->nodes.size()); ++k) nodes[k] = graph->nodes[k].get();
-    *n = graph->nodes.size();
-    return cudaSuccess;
+    return list_nodes(graph, nodes, n, false);
 }
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* n) {
-    Entry entry;
-    size_t found = 0;
-    for (auto& node : graph->nodes) {
-        if (!node->after.empty()) continue;
-        if (nodes && found < *n) nodes[found] = node.get();
-        ++found;
-    }
-    *n = found;
-    return cudaSuccess;
+    return list_nodes(graph, nodes, n, true);
 }
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type) {
     auto is = [&](const char* name) { return node->name.starts_with(name); };
@@ -166,35 +169,19 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     Entry entry;
     if (!node->kernel) return remember(cudaErrorInvalidValue);
     // The pointers stay valid as long as the node's arguments do, as with the real runtime.
-    static std::map<const CUgraphNode_st*, std::vector<void*>> pointers;
-    auto& list = pointers[node];
-    list.clear();
-    for (const Parameter& each : node->launch.function->parameters)
-        list.push_back(&node->launch.parameters[static_cast<size_t>(each.offset)]);
-    *p = {};
-    p->func = const_cast<void*>(node->launch.symbol);
-    p->gridDim = node->launch.grid;
-    p->blockDim = node->launch.block;
-    p->sharedMemBytes = static_cast<unsigned>(node->launch.dynamic_shared);
-    p->kernelParams = list.data();
+    LaunchRequest& r = node->launch;
+    node->pointers.clear();
+    for (const Parameter& each : r.function->parameters) node->pointers.push_back(&r.parameters[each.offset]);
+    unsigned shared = r.dynamic_shared;
+    *p = {const_cast<void*>(r.symbol), r.grid, r.block, shared, node->pointers.data(), nullptr};
     return cudaSuccess;
 }
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p) {
-    Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e = request_of(*p, r)) return remember(e);
-    set_launch(*node, r);
-    return cudaSuccess;
+    return set_kernel(node, *p);
 }
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
                                              const cudaKernelNodeParams* p) {
-    Entry entry;
-    LaunchRequest r;
-    CUgraphNode_st* mine = find_in(exec, node);
-    if (!mine) return remember(cudaErrorInvalidValue);
-    if (cudaError_t e = request_of(*p, r)) return remember(e);
-    set_launch(*mine, r);
-    return cudaSuccess;
+    return set_kernel(find_in(exec, node), *p);
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
                                                const void* from, size_t bytes, cudaMemcpyKind kind) {

@@ -64,9 +64,7 @@ std::string lowest_ptx(const char* data, const char*& why) {
         at = body + e.size;
         if (e.kind != kPtx || e.architecture >= lowest) continue;
         std::string text(body, strnlen(body, e.size));
-        size_t version = text.find(".version");
-        bool readable = e.compressed_size == 0 && version != std::string::npos;
-        if (!readable) {
+        if (e.compressed_size || text.find(".version") == std::string::npos) {
             why = "its PTX is compressed: build it with --no-compress";
             continue;
         }

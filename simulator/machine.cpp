@@ -27,9 +27,8 @@ class Scheduler {
 
     void run() {
         while (next_ < total_ || !live_.empty()) {
-            if (live_.empty() || launch_.cooperative || stalled_) do
-                    start_cluster();
-                while (launch_.cooperative && next_ < total_);
+            if (live_.empty() || stalled_) start_cluster();
+            while (launch_.cooperative && next_ < total_) start_cluster();
             round();
         }
     }
@@ -46,9 +45,9 @@ class Scheduler {
         for (unsigned r = 0; r < launch_.cluster_size(); ++r) {
             unsigned x = at[0] * size[0] + r % size[0], y = at[1] * size[1] + r / size[0] % size[1];
             unsigned z = at[2] * size[2] + r / (size[0] * size[1]);
-            std::unique_ptr<Block> block =
-                spare_.empty() ? std::make_unique<Block>() : std::move(spare_.back());
-            if (!spare_.empty()) spare_.pop_back();
+            if (spare_.empty()) spare_.push_back(std::make_unique<Block>());
+            std::unique_ptr<Block> block = std::move(spare_.back());
+            spare_.pop_back();
             block->cluster = cluster;
             block->rank = r;
             cluster->blocks.push_back(block.get());
@@ -83,15 +82,11 @@ class Scheduler {
     }
 
     void retire() {
-        for (size_t k = 0; k < clusters_live_.size();) {
+        for (size_t k = clusters_live_.size(); k-- > 0;) {
             auto& blocks = clusters_live_[k]->blocks;
-            if (!std::all_of(blocks.begin(), blocks.end(), [](Block* b) { return b->ended; })) {
-                ++k;
-                continue;
-            }
+            if (!std::all_of(blocks.begin(), blocks.end(), [](Block* b) { return b->ended; })) continue;
             // The blocks of a cluster lie together, in the order of the clusters.
-            auto first = live_.begin() + k * blocks.size();
-            auto last = first + blocks.size();
+            auto first = live_.begin() + k * blocks.size(), last = first + blocks.size();
             std::move(first, last, std::back_inserter(spare_));
             live_.erase(first, last);
             clusters_live_.erase(clusters_live_.begin() + k);

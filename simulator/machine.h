@@ -63,10 +63,10 @@ struct PendingCopy {
     Block* owner;  ///< whose shared memory it goes to
     uint64_t offset;
     int lane, bytes;
-    uint32_t group;
-    struct Mbarrier* mbarrier;  ///< lands when this one's phase completes, if not null
-    const Instruction* in;
-    char data[16];
+    uint32_t group = 0;
+    struct Mbarrier* mbarrier = nullptr;  ///< lands when this one's phase completes, if not null
+    const Instruction* in = nullptr;
+    char data[16] = {};
 };
 
 struct Warp {
@@ -130,13 +130,13 @@ struct Warp {
     void load(const Path& path);
     void arrive();
     void pick();
+    void meet(int join, Mask lanes);
     void complete(int join);
     void remove(int join, Mask lanes);
     void report_stuck();
     int new_join(int pc, Mask expected, int parent, Frame* frame);
     Frame* new_frame(const Function& function);
     void drop_frame(Frame* frame);
-    void fill_presets(const Function& function);
     std::vector<Path> gathered_;
 };
 

@@ -41,15 +41,21 @@ bool ByteBits::none_of_many(size_t at, size_t bytes) const {
     return none;
 }
 
-Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
-    if (counts_as_device(kind) && (bytes > kTotal || in_use_ + bytes > kTotal)) return nullptr;
+Region* Memory::insert(char* data, size_t bytes, RegionKind kind, const std::string& what) {
     auto region = std::make_unique<Region>();
-    region->data = new_storage(bytes);
-    if (!region->data) return nullptr;
-    region->base = reinterpret_cast<uint64_t>(region->data);
+    region->base = reinterpret_cast<uint64_t>(data);
+    region->data = data;
     region->size = bytes;
     region->kind = kind;
     region->what = what;
+    return (regions_[region->base] = std::move(region)).get();
+}
+
+Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
+    if (counts_as_device(kind) && (bytes > kTotal || in_use_ + bytes > kTotal)) return nullptr;
+    char* data = new_storage(bytes);
+    if (!data) return nullptr;
+    Region* region = insert(data, bytes, kind, what);
     if (kind == RegionKind::Device) {
         region->what += say(" #", ++serial_);
         region->tracked = true;
@@ -58,7 +64,7 @@ Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what)
     if (counts_as_device(kind)) in_use_ += bytes;
     for (auto it = freed_.lower_bound(region->base); it != freed_.end() && it->first < region->base + bytes;)
         it = it->second.data ? std::next(it) : freed_.erase(it);
-    return (regions_[region->base] = std::move(region)).get();
+    return region;
 }
 
 Region* Memory::add_variable(const std::string& name, size_t bytes, bool constant) {
@@ -69,13 +75,7 @@ Region* Memory::add_variable(const std::string& name, size_t bytes, bool constan
 }
 
 void Memory::adopt(void* pointer, size_t bytes, const std::string& what) {
-    auto region = std::make_unique<Region>();
-    region->base = reinterpret_cast<uint64_t>(pointer);
-    region->data = static_cast<char*>(pointer);
-    region->size = bytes;
-    region->kind = RegionKind::RegisteredHost;
-    region->what = what;
-    regions_[region->base] = std::move(region);
+    insert(static_cast<char*>(pointer), bytes, RegionKind::RegisteredHost, what);
 }
 
 // Freed storage is kept for a while, so that its addresses are not given out again at once and a use after
@@ -84,14 +84,13 @@ void Memory::bury(Region& region) {
     freed_[region.base] = {region.size, name_of(region), region.data};
     burial_order_.push_back(region.base);
     buried_ += region.size;
-    size_t done = 0;
-    for (; buried_ > kBuriedLimit && done < burial_order_.size(); ++done) {
-        Freed& oldest = freed_[burial_order_[done]];
+    while (buried_ > kBuriedLimit && !burial_order_.empty()) {
+        Freed& oldest = freed_[burial_order_.front()];
+        burial_order_.pop_front();
         std::free(oldest.data);
         oldest.data = nullptr;
         buried_ -= oldest.size;
     }
-    burial_order_.erase(burial_order_.begin(), burial_order_.begin() + static_cast<ptrdiff_t>(done));
 }
 
 bool Memory::release(void* pointer) {

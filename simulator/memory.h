@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -106,11 +107,12 @@ class Memory {
         std::string what;
         char* data;
     };
+    Region* insert(char* data, size_t bytes, RegionKind kind, const std::string& what);
     void bury(Region& region);
 
     std::map<uint64_t, std::unique_ptr<Region>> regions_;
     std::map<uint64_t, Freed> freed_;
-    std::vector<uint64_t> burial_order_;
+    std::deque<uint64_t> burial_order_;
     size_t in_use_ = 0, buried_ = 0, serial_ = 0;
 };
 

@@ -10,11 +10,12 @@ namespace ladder {
 /// An opcode as written, while its handler is being chosen.
 ///
 /// `operands` has a letter for each operand:
-///   d D U L P    destination of the first type, twice its width, u32, u64, predicate (and a second one after
-///   |) t s w u l p  source of the first type, second type, twice the first's width, u32, u64, predicate v x
-///   destination, source: a register or a vector that may be wider than the first type y            scalar
-///   source that may be wider than the second type m * .        address; register or vector of any width;
-///   ignored ?            what follows may be missing
+///   d D U L P    destination: of the first type, twice its width, u32, u64, predicate (and a second one after |)
+///   t s w u l p  source: of the first type, second type, twice the first's width, u32, u64, predicate
+///   v x          destination, source: a register or a vector that may be wider than the first type
+///   y            scalar source that may be wider than the second type
+///   m * .        address; register or vector of any width; ignored
+///   ?            what follows may be missing
 struct Opcode {
     std::vector<std::string> parts;
     std::vector<Type> types;
@@ -23,6 +24,7 @@ struct Opcode {
     bool vector_destination = false, vector_source = false;
     int operand_count = 0;
     std::vector<Space> spaces{};
+    std::vector<int> fewest{};  ///< registers that each operand * must have at least
 
     bool has(const char* part) const;
     /// The k-th part, or empty.

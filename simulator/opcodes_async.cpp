@@ -37,14 +37,10 @@ void land(Warp& w, F which) {
 void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char* from, int bytes, int valid,
            Mbarrier* by) {
     for (int at = 0; at < bytes; at += 16) {
-        PendingCopy c{to.owner[lane],
-                      to.address[lane] + at,
-                      lane,
-                      std::min(16, bytes - at),
-                      w.committed[lane],
-                      by,
-                      &in,
-                      {}};
+        PendingCopy c{to.owner[lane], to.address[lane] + at, lane, std::min(16, bytes - at)};
+        c.group = w.committed[lane];
+        c.mbarrier = by;
+        c.in = &in;
         if (valid > at) std::memcpy(c.data, from + at, std::min(valid - at, c.bytes));
         mark(c, 1);
         w.copies.push_back(c);

@@ -44,7 +44,7 @@ void set_element(char* lane, Type t, int e, double v) {
     }
 }
 
-constexpr int kMaxK = 64, kRows = 16, kColumns = 8;
+constexpr int kMaxK = 128, kRows = 16, kColumns = 8;
 
 struct Fragment {
     const int* registers;
@@ -94,17 +94,31 @@ void multiply(Warp& w, const Instruction& in) {
         set_element(lane_of(d, r, l), d.type, e, sum[row][column]);
     });
 }
+bool is_accumulator(Type t) { return t == Type::F16 || t == Type::F32 || t == Type::F64 || t == Type::S32; }
+/// Reads m16n8k16 and says how many registers the fragments D, A, B and C need.
+bool read_shape(Opcode& op, int& m, int& n, int& k) {
+    auto is_shape = [&](auto& part) { return std::sscanf(part.c_str(), "m%dn%dk%d", &m, &n, &k) == 3; };
+    return std::any_of(op.parts.begin(), op.parts.end(), is_shape);
+}
+int registers_for(Type t, int elements) {
+    return elements / kLanes * element_bits(t) / std::max(32, element_bits(t));
+}
+
 Handler select_mma(Opcode& op) {
     static const std::pair<const char*, Type> shapes[] = {
         {"m16n8k8", Type::F16},  {"m16n8k16", Type::F16}, {"m16n8k8", Type::BF16}, {"m16n8k16", Type::BF16},
         {"m16n8k4", Type::TF32}, {"m16n8k8", Type::TF32}, {"m8n8k4", Type::F64},   {"m16n8k16", Type::S8},
         {"m16n8k32", Type::S8},  {"m16n8k16", Type::U8},  {"m16n8k32", Type::U8}};
-    if (op.types.size() != 4 || op.types[1] != op.types[2] || !op.has("row") || !op.has("col") ||
-        op.has("sp") || op.in.saturate)
+    int m, n, k;
+    const std::vector<Type>& t = op.types;
+    if (t.size() != 4 || t[1] != t[2] || !is_accumulator(t[0]) || !is_accumulator(t[3]) || !op.has("row") ||
+        !op.has("col") || op.has("sp") || op.in.saturate || !read_shape(op, m, n, k))
         return nullptr;
-    op.in.code = static_cast<uint8_t>(op.types[3]);
+    op.in.code = static_cast<uint8_t>(t[3]);
+    op.fewest = {registers_for(t[0], m * n), registers_for(t[1], m * k), registers_for(t[2], k * n),
+                 registers_for(t[3], m * n)};
     for (auto& [shape, type] : shapes)
-        if (op.has(shape) && type == op.types[1]) return control<whole_warp<multiply>>(op);
+        if (op.has(shape) && type == t[1]) return control<whole_warp<multiply>>(op);
     return nullptr;
 }
 
@@ -112,7 +126,7 @@ Handler select_mma(Opcode& op) {
 template <bool Store>
 void move_matrices(Warp& w, const Instruction& in) {
     Mask all = w.mask;
-    int matrices = static_cast<int>(in.list.size());
+    int matrices = in.source_bytes;
     w.mask = matrices == 4 ? ~0u : (1u << 8 * matrices) - 1;
     Reach r;
     reach(w, in, 0, 16, r);
@@ -132,6 +146,8 @@ template <bool Store>
 Handler select_matrix_move(Opcode& op) {
     if (!op.has("m8n8") || op.in.type != Type::B16) return nullptr;
     op.in.code = op.has("trans");
+    op.in.source_bytes = op.has("x4") ? 4 : op.has("x2") ? 2 : 1;
+    op.fewest = {op.in.source_bytes};
     return control<whole_warp<move_matrices<Store>>>(op);
 }
 
@@ -196,9 +212,9 @@ Handler select_wmma(Opcode& op) {
     using enum Type;
     int m, n, k;
     Instruction& in = op.in;
-    auto is_shape = [&](auto& p) { return std::sscanf(p.c_str(), "m%dn%dk%d", &m, &n, &k) == 3; };
-    if (std::none_of(op.parts.begin(), op.parts.end(), is_shape)) return nullptr;
-    if (op.parts.size() < 4 || op.types.empty() || in.saturate) return nullptr;
+    if (!read_shape(op, m, n, k) || m * n * k > 1 << 16 || op.parts.size() < 4 || op.types.empty() ||
+        in.saturate)
+        return nullptr;
     for (Type t : op.types)
         if (t != F16 && t != BF16 && t != F32 && t != F64 && t != S32 && t != S8 && t != U8) return nullptr;
     if (op.parts[1] == "mma") {
@@ -208,11 +224,14 @@ Handler select_wmma(Opcode& op) {
         in.type2 = short_form ? F16 : op.types[1];
         in.code = static_cast<uint8_t>(op.types.back());
         in.table = {m, n, k};
+        op.fewest = {registers_for(in.type, m * n), registers_for(in.type2, m * k),
+                     registers_for(in.type2, k * n), registers_for(op.types.back(), m * n)};
         op.operands = "****";
         return control<whole_warp<wmma_multiply>>(op);
     }
     in.table = {op.parts[2] == "b" ? k : m, op.parts[2] == "a" ? k : n};
     in.code = op.has("col");
+    op.fewest = {registers_for(in.type, in.table[0] * in.table[1])};
     bool load = op.parts[1] == "load";
     op.operands = load ? "*m?u" : "m*?u";
     return load ? control<whole_warp<move_fragment<false>>>(op)

@@ -144,7 +144,7 @@ class Parser {
     }
     int strict(Instruction& in, Type type, bool destination);
     void loose(Instruction& in, bool destination);
-    void parse_vector(Instruction& in);
+    void parse_vector(Opcode& op);
     void parse_address(Opcode& op, int which);
 
     std::vector<Token> tokens_;

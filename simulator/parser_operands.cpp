@@ -67,13 +67,16 @@ void Parser::parse_operands(Opcode& op) {
             }
             case '.': next(); break;
             case 'm': parse_address(op, addresses++); break;
-            case '*': parse_vector(in); break;
+            case '*': parse_vector(op); break;
             default: in.source[sources++] = strict(in, type, false);
         }
     }
     expect(";");
     bool atomic = op.parts[0] == "atom" || op.parts[0] == "red";
     if (atomic && in.register_bytes != size_of(in.type)) fail("a register has the wrong width");
+    if (op.parts[0] == "mov" && !in.list.empty() &&
+        static_cast<int>(in.list.size()) * in.register_bytes != size_of(in.type))
+        fail("the parts do not fit the whole");
     const Address& a = in.address[0];
     int64_t offset = a.displacement - a.variable, bytes = size_of(in.type) * in.list.size();
     if (a.stride && (offset < 0 || offset + bytes > a.stride))
@@ -148,7 +151,8 @@ void Parser::loose(Instruction& in, bool destination) {
 }
 
 /// A register or vector whose width only its registers say.
-void Parser::parse_vector(Instruction& in) {
+void Parser::parse_vector(Opcode& op) {
+    Instruction& in = op.in;
     bool vector = accept("{");
     int n = 0;
     do {
@@ -163,6 +167,9 @@ void Parser::parse_vector(Instruction& in) {
         ++n;
     } while (vector && accept(","));
     if (vector) expect("}");
+    size_t which = in.list_sizes.size();
+    if (n > 8 || (which < op.fewest.size() && n < op.fewest[which]))
+        fail("a vector of ", n, " registers does not fit");
     in.list_sizes.push_back(n);
 }
 

@@ -145,11 +145,9 @@ std::string readable_name(const std::string& mangled) {
             break;
         }
     }
-    for (size_t i = 0; i < name.size(); ++i) {
-        if (name[i] == '<') break;
-        if (name[i] == ' ') return name.substr(i + 1);
-    }
-    return name;
+    // The result's type comes first where the name is that of a template.
+    size_t end = name.find_first_of("< ");
+    return end != std::string::npos && name[end] == ' ' ? name.substr(end + 1) : name;
 }
 
 void print_profiles() {

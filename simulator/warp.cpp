@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19;
 
-Path path_at(int pc, Mask mask, int join, Frame* frame) { return {pc, mask, join, frame}; }
-
 /// .aligned barriers, which all running lanes of a warp must reach together.
 bool aligned(const Instruction& in) {
     return in.text.starts_with("bar.") || in.text.find(".aligned") != std::string::npos;
@@ -108,17 +106,13 @@ void Warp::enter(const Function& f, const Instruction* call) {
     for (size_t k = 0; call && k < call->arguments.size(); ++k)
         std::memcpy(callee->registers + f.parameters[k].offset, registers + call->arguments[k],
                     f.parameters[k].size * kLanes);
-    if (Mask rest = call ? path & ~mask : 0) paths.push_back(path_at(pc + 1, rest, join, frame));
-    load(path_at(0, mask, new_join(kReturn, mask, join, callee), callee));
+    if (Mask rest = call ? path & ~mask : 0) paths.push_back({pc + 1, rest, join, frame});
+    load({0, mask, new_join(kReturn, mask, join, callee), callee});
     size_t local_end = callee->local_base + f.local_bytes;
     if (local_end > kMaxLocal)
         stop(*this, code[0], kErrorIllegalAddress,
              {"stack overflow", "A thread has 512 KiB of local memory."});
     if (local_end * kLanes > local.size()) local.resize(std::max(local.size() * 2, local_end * kLanes), 0);
-    fill_presets(f);
-}
-
-void Warp::fill_presets(const Function& f) {
     for (const Preset& p : f.presets)
         for (int l = 0; l < kLanes; ++l) {
             uint64_t v = p.value(*this, l, p.argument);
@@ -152,7 +146,7 @@ uint64_t Warp::run(uint64_t budget) {
             if (++pc == join_pc) arrive();
         }
         if (spinning && running) {
-            paths.insert(paths.begin(), path_at(pc, path, join, frame));
+            paths.insert(paths.begin(), Path{pc, path, join, frame});
             pick();
             break;
         }
@@ -161,31 +155,29 @@ uint64_t Warp::run(uint64_t budget) {
 }
 
 void Warp::jump(int to) {
-    for (const Path& p : gathered_) paths.push_back(path_at(to, p.mask, p.join, p.frame));
+    for (const Path& p : gathered_) paths.push_back({to, p.mask, p.join, p.frame});
     gathered_.clear();
     pc = to;
     if (pc == join_pc) arrive();
 }
 
 void Warp::arrive() {
-    Join& j = joins[join];
-    j.arrived |= path;
-    if (j.arrived == j.expected) complete(join);
+    meet(join, path);
     pick();
 }
 
+/// Lanes have come to a join; when it has all of them, they go on together.
+void Warp::meet(int which, Mask lanes) {
+    joins[which].arrived |= lanes;
+    if (joins[which].arrived == joins[which].expected) complete(which);
+}
 void Warp::complete(int which) {
     Join j = joins[which];
     free_joins.push_back(which);
-    if (j.pc == kReturn) {
-        if (j.frame->caller)
-            paths.push_back(path_at(j.frame->return_pc, j.expected, j.parent, j.frame->caller));
-        drop_frame(j.frame);
-    } else {
-        paths.push_back(path_at(j.pc, j.expected, j.parent, j.frame));
-    }
+    if (j.pc != kReturn) return paths.push_back({j.pc, j.expected, j.parent, j.frame});
+    if (j.frame->caller) paths.push_back({j.frame->return_pc, j.expected, j.parent, j.frame->caller});
+    drop_frame(j.frame);
 }
-
 void Warp::remove(int which, Mask lanes) {
     Join& j = joins[which];
     j.expected &= ~lanes;
@@ -206,36 +198,30 @@ void Warp::branch(Mask taken, int target, int reconvergence) {
 
 void Warp::split(const std::map<int, Mask>& targets, int reconvergence) {
     int j = join_pc == reconvergence ? join : new_join(reconvergence, path, join, frame);
-    for (auto& [to, lanes] : targets) paths.push_back(path_at(to, lanes, j, frame));
+    for (auto& [to, lanes] : targets) paths.push_back({to, lanes, j, frame});
     pick();
 }
 
 void Warp::leave(Mask lanes, bool exit) {
-    Mask rest = path & ~lanes;
-    Frame* from = frame;
+    bool ends = exit || !frame->caller;
     int chain = join;
-    if (exit || !from->caller) {
+    for (int parent; chain >= 0 && (ends || joins[chain].pc != kReturn); chain = parent) {
+        parent = joins[chain].parent;
+        remove(chain, lanes);
+    }
+    Mask rest = path & ~lanes;
+    if (ends) {
         alive &= ~lanes;
         block->live_threads -= std::popcount(lanes);
-        for (int parent; chain >= 0; chain = parent) {
-            parent = joins[chain].parent;
-            remove(chain, lanes);
-        }
     } else {
-        for (size_t k = 0; k < from->call->results.size(); ++k) {
-            const Parameter& r = from->function->results[k];
+        for (size_t k = 0; k < frame->call->results.size(); ++k) {
+            const Parameter& r = frame->function->results[k];
+            char* to = frame->caller->registers + frame->call->results[k];
             for_lanes(lanes, [&](int l) {
-                std::memcpy(from->caller->registers + from->call->results[k] + l * r.size,
-                            from->registers + r.offset + l * r.size, r.size);
+                std::memcpy(to + l * r.size, registers + r.offset + l * r.size, r.size);
             });
         }
-        for (int parent; joins[chain].pc != kReturn; chain = parent) {
-            parent = joins[chain].parent;
-            remove(chain, lanes);
-        }
-        Join& end = joins[chain];
-        end.arrived |= lanes;
-        if (end.arrived == end.expected) complete(chain);
+        meet(chain, lanes);
     }
     path = rest;
     if (rest) return jump(pc + 1);
@@ -251,10 +237,8 @@ void Warp::pick() {
         if (ready == paths.rend()) break;
         Path p = *ready;
         paths.erase(std::next(ready).base());
-        Join& j = joins[p.join];
-        if (p.pc != j.pc) return load(p);
-        j.arrived |= p.mask;
-        if (j.arrived == j.expected) complete(p.join);
+        if (p.pc != joins[p.join].pc) return load(p);
+        meet(p.join, p.mask);
     }
     // None is: the lanes that a warp instruction waits for may have ended or be at a barrier.
     auto waiting =
@@ -339,7 +323,7 @@ void Warp::resume_barrier(int barrier) {
             for_lanes(mask, [&](int l) { at<uint32_t>(in.destination)[l] = b->count; });
         else if (b && in.code)
             put_predicate(*this, in.destination, (in.code == 'a' ? b->all : b->any) ? ~0u : 0);
-        p = path_at(p.pc + 1, p.mask, p.join, p.frame);
+        p = {p.pc + 1, p.mask, p.join, p.frame};
     }
     if (running) registers = frame->registers;
 }
@@ -351,7 +335,7 @@ bool Warp::release_joins() {
         Join& j = joins[k];
         bool unused = std::count(free_joins.begin(), free_joins.end(), k);
         if (unused || !j.arrived || j.pc == kReturn) continue;
-        paths.push_back(path_at(j.pc, j.arrived, j.parent, j.frame));
+        paths.push_back({j.pc, j.arrived, j.parent, j.frame});
         j.expected &= ~j.arrived;
         j.arrived = 0;
         released = true;

@@ -83,6 +83,23 @@ TEST(Parser, BlamesTheLine) {
     EXPECT_EQ(blamed_line(".global .b32 x[2] = {1, 2, 3};"), 1);
 }
 
+// Instructions that can be read but would reach outside of their registers if they ran.
+TEST(Parser, RefusesVectorsThatDoNotFit) {
+    std::string registers = ".reg .b32 %r<20>;\n.reg .b64 %d<4>;\n.reg .f32 %f<4>;\n.shared .align 16 .b8 s[64];\n";
+    auto line_of = [&](const std::string& instruction) { return blamed_line(kernel(registers + instruction)); };
+    EXPECT_EQ(line_of("mov.b64 %d0, {%r0, %r1};"), 0);
+    EXPECT_EQ(line_of("mov.b64 {%r0, _}, %d0;"), 0);
+    EXPECT_EQ(line_of("mov.b64 {%r0}, %d0;"), 10);
+    EXPECT_EQ(line_of("mov.b32 %r0, {%r1, %r2, %r3};"), 10);
+    EXPECT_EQ(line_of("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0, %r1}, [s];"), 0);
+    EXPECT_EQ(line_of("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r0, %r1}, [s];"), 10);
+    std::string mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, ";
+    EXPECT_EQ(line_of(mma + "{%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"), 0);
+    EXPECT_EQ(line_of(mma + "{%r0, %r1}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"), 10);
+    EXPECT_EQ(line_of(mma + "{%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, {%r4, %r5}, {%f0, %f1, %f2, %f3};"), 10);
+    EXPECT_EQ(line_of("ld.global.v8.b32 {%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, [%d0];"), 10);
+}
+
 TEST(Parser, SurvivesTextCutAtEveryByte) {
     std::string text = sample();
     text.resize(text.find("\n}\n") + 2);  // one kernel
