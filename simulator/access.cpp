@@ -1,14 +1,9 @@
 #include "access.h"
 
 #include <algorithm>
-#include <bit>
-#include <string>
-
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 size_t local_index(uint64_t offset, int lane) {
     return (offset / 16 * kLanes + static_cast<uint64_t>(lane)) * 16 + offset % 16;
 }
@@ -142,19 +137,15 @@ void check_in_flight(Warp& w, const Instruction& in, Reach& r, int l, int bytes)
             "(cp.async.wait_group or an mbarrier), and a barrier must follow, before anyone touches them.",
             place_in(b.shared, r.address[l])});
 }
-
 }  // namespace
 
 void compute_addresses(Warp& w, const Address& a, Reach& r) {
     auto add = [&](const auto* base) {
         for (int l = 0; l < kLanes; ++l) r.address[l] = base[l] + static_cast<uint64_t>(a.displacement);
     };
-    if (a.bytes == 8)
-        add(w.at<uint64_t>(a.base));
-    else if (a.bytes == 4)
-        add(w.at<uint32_t>(a.base));
-    else
-        std::fill_n(r.address, kLanes, a.displacement);
+    if (a.bytes == 8) add(w.at<uint64_t>(a.base));
+    else if (a.bytes == 4) add(w.at<uint32_t>(a.base));
+    else std::fill_n(r.address, kLanes, a.displacement);
 }
 
 void reach(Warp& w, const Instruction& in, int which, int bytes, Reach& r) {
@@ -218,11 +209,16 @@ void count(Warp& w, const Reach& r, int bytes, bool load) {
         w.tally().add(load ? Traffic::GlobalLoad : Traffic::GlobalStore, r.address, w.mask, bytes);
 }
 
+void access(Warp& w, const Instruction& in, int which, int bytes, bool load, Reach& r) {
+    reach(w, in, which, bytes, r);
+    observe(w, in, r, bytes, load, !load);
+    count(w, r, bytes, load);
+}
+
 char* host_of(Warp& w, int lane, uint64_t generic, size_t bytes) {
     Reach r;
     Trouble trouble;
     r.address[lane] = generic;
     return reach_lane(w, Space::Generic, bytes, lane, r, trouble) ? r.host[lane] : nullptr;
 }
-
 }  // namespace ladder

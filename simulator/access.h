@@ -3,7 +3,6 @@
 #include "machine.h"
 
 namespace ladder {
-
 /// Where the lanes of one access reach.
 struct Reach {
     uint64_t address[kLanes];  ///< global: as asked for; shared: offset in the block's memory
@@ -28,7 +27,9 @@ void observe_lane(Warp& w, const Instruction& in, Reach& r, int lane, int bytes,
 /// Counts the access for its source line.
 void count(Warp& w, const Reach& r, int bytes, bool load);
 
+/// All of it for a load or a store.
+void access(Warp& w, const Instruction& in, int which, int bytes, bool load, Reach& r);
+
 /// Host memory of a lane's generic address with `bytes` readable, or null.
 char* host_of(Warp& w, int lane, uint64_t generic, size_t bytes);
-
 }  // namespace ladder

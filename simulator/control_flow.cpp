@@ -5,7 +5,6 @@
 
 namespace ladder {
 namespace {
-
 using Edges = std::vector<std::vector<int>>;
 
 bool branches(const Instruction& in) { return in.target >= 0 || in.text.starts_with("brx"); }
@@ -78,7 +77,6 @@ std::vector<int> post_dominators(const Edges& successors) {
     }
     return dominator;
 }
-
 }  // namespace
 
 void find_reconvergence(Function& f) {
@@ -86,5 +84,4 @@ void find_reconvergence(Function& f) {
     for (size_t i = 0; i < f.code.size(); ++i)
         if (branches(f.code[i])) f.code[i].reconvergence = dominator[i] < 0 ? f.code.size() : dominator[i];
 }
-
 }  // namespace ladder

@@ -5,7 +5,6 @@
 
 namespace ladder {
 namespace {
-
 constexpr int kBanks = 32, kSector = 32, kWavefrontBytes = 128;
 
 bool contiguous(const uint64_t* address, Mask active, int bytes) {
@@ -42,7 +41,6 @@ bool paired(const uint64_t* address, Mask active, Mask part, int distance) {
     }
     return true;
 }
-
 }  // namespace
 
 // Wide accesses go in parts: 8 bytes by half warps, 16 bytes by quarter warps. Measured on an H200: a load of
@@ -100,5 +98,4 @@ void Tally::add(Traffic kind, const uint64_t* address, Mask active, int bytes) {
                       : global_sectors(address, active, bytes);
     t.ideal += (distinct_bytes(address, active, bytes) + unit - 1) / unit;
 }
-
 }  // namespace ladder

@@ -9,7 +9,6 @@
 #include "simulator_api.h"
 
 namespace ladder {
-
 /// Shared memory: the wavefronts of one access, 32 banks of 4 bytes. Lanes outside of `active` are ignored.
 int shared_wavefronts(const uint64_t* address, Mask active, int bytes, bool load);
 /// Global memory: how many different 32-byte sectors one access touches.
@@ -50,5 +49,4 @@ void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
 std::string readable_name(const std::string& mangled);
 /// The tables that LADDER_SIMULATOR_REPORT=1 asks for.
 void print_profiles();
-
 }  // namespace ladder

@@ -2,14 +2,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <string>
 
 #include "runtime.h"
 
 namespace ladder {
 namespace {
-
 using D = DeviceLimits;
 
 int attribute_of(cudaDeviceAttr a) {
@@ -55,14 +52,9 @@ int attribute_of(cudaDeviceAttr a) {
 // The layouts of cudaDeviceProp in CUDA 12 (cudaGetDeviceProperties_v2) and CUDA 13
 // (cudaGetDeviceProperties): they differ by some fields, so both are spelled here, independent of the headers
 // that this is built with.
-template <bool Twelve, int Count>
-struct OnlyTwelve {
-    int value[Count];
-};
-template <int Count>
-struct OnlyTwelve<false, Count> {};
-template <bool Twelve>
-struct Properties {
+template <bool Twelve, int Count> struct OnlyTwelve { int value[Count]; };
+template <int Count> struct OnlyTwelve<false, Count> {};
+template <bool Twelve> struct Properties {
     char name[256];
     char uuid[16], luid[8];
     unsigned luid_mask;
@@ -100,8 +92,7 @@ struct Properties {
     int rest[63];
 };
 
-template <bool Twelve>
-cudaError_t fill_properties(void* to, int device) {
+template <bool Twelve> cudaError_t fill_properties(void* to, int device) {
     if (device != 0) return remember(cudaErrorInvalidDevice);
     Properties<Twelve> p;
     static_assert(sizeof p == (Twelve ? 1032 : 1008));
@@ -157,18 +148,15 @@ void at_end(int status, void*) {
     races_on = switched("LADDER_SIMULATOR_RACES", true);
     return on_exit(at_end, nullptr) == 0;
 }();
-
 }  // namespace
 
 std::recursive_mutex& runtime_mutex() {
     static auto* mutex = new std::recursive_mutex;
     return *mutex;
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 cudaError_t cudaGetDeviceCount(int* n) { return give(n, 1); }
 cudaError_t cudaGetDevice(int* device) { return give(device, 0); }

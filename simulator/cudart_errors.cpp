@@ -3,7 +3,6 @@
 
 namespace ladder {
 namespace {
-
 cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
 
 struct ErrorText {
@@ -64,7 +63,6 @@ const ErrorText& find_error(cudaError_t e) {
         if (row.error == e) return row;
     return unknown;
 }
-
 }  // namespace
 
 cudaError_t remember(cudaError_t error) {
@@ -75,11 +73,9 @@ cudaError_t sticky_error() { return sticky; }
 void set_sticky(cudaError_t error) {
     if (sticky == cudaSuccess) sticky = error;
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 cudaError_t cudaPeekAtLastError() {
     Entry entry;

@@ -8,7 +8,7 @@ struct CUgraphNode_st {
     std::vector<CUgraphNode_st*> after;
     std::string name;
     ladder::Operation run;
-    ladder::LaunchRequest launch;
+    ladder::Launch launch;
     bool kernel = false;
     std::vector<void*> pointers{};  ///< what cudaGraphKernelNodeGetParams gave
 };
@@ -22,21 +22,19 @@ struct CUgraphExec_st {
 
 namespace ladder {
 namespace {
-
-void set_launch(CUgraphNode_st& node, const LaunchRequest& launch) {
+void set_launch(CUgraphNode_st& node, const Launch& launch) {
     node.kernel = true;
     node.launch = launch;
     node.run = [launch](int operation) { return run_launch(launch, operation); };
 }
 
-cudaError_t request_of(const cudaKernelNodeParams& p, LaunchRequest& r) {
-    if (cudaError_t e = prepare_launch(p.func, p.gridDim, p.blockDim, p.kernelParams, p.sharedMemBytes, r))
-        return e;
-    return check_launch(r);
+cudaError_t launch_of(const cudaKernelNodeParams& p, Launch& l) {
+    cudaError_t e = prepare_launch(p.func, p.gridDim, p.blockDim, p.kernelParams, p.sharedMemBytes, l);
+    return e ? e : check_launch(l);
 }
 
 cudaError_t add(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t n,
-                const std::string& name, Operation run, const LaunchRequest* launch = nullptr) {
+                const std::string& name, Operation run, const Launch* launch = nullptr) {
     Entry entry;
     return give(node, add_node(graph, {after, after + (after ? n : 0)}, name, std::move(run), launch));
 }
@@ -47,10 +45,10 @@ CUgraphNode_st* find_in(cudaGraphExec_t exec, const CUgraphNode_st* node) {
 }
 cudaError_t set_kernel(CUgraphNode_st* node, const cudaKernelNodeParams& p) {
     Entry entry;
-    LaunchRequest r;
+    Launch l;
     if (!node) return remember(cudaErrorInvalidValue);
-    if (cudaError_t e = request_of(p, r)) return remember(e);
-    set_launch(*node, r);
+    if (cudaError_t e = launch_of(p, l)) return remember(e);
+    set_launch(*node, l);
     return cudaSuccess;
 }
 cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* n, bool only_roots) {
@@ -76,21 +74,18 @@ Operation fill_operation(const cudaMemsetParams& p) {
         return cudaSuccess;
     };
 }
-
 }  // namespace
 
 CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after,
-                         const std::string& name, Operation run, const LaunchRequest* launch) {
+                         const std::string& name, Operation run, const Launch* launch) {
     CUgraphNode_st fresh{after, name, std::move(run), {}};
     CUgraphNode_st& node = *graph->nodes.emplace_back(std::make_unique<CUgraphNode_st>(std::move(fresh)));
     if (launch) set_launch(node, *launch);
     return &node;
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) { return give(graph, new CUgraph_st); }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
@@ -126,9 +121,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                    size_t n, const cudaKernelNodeParams* p) {
     Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e = request_of(*p, r)) return remember(e);
-    return add(node, graph, after, n, "kernel " + readable_name(r.function->name), nullptr, &r);
+    Launch l;
+    if (cudaError_t e = launch_of(*p, l)) return remember(e);
+    return add(node, graph, after, n, "kernel " + readable_name(l.function->name), nullptr, &l);
 }
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                      size_t n, void* to, const void* from, size_t bytes,
@@ -169,11 +164,15 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     Entry entry;
     if (!node->kernel) return remember(cudaErrorInvalidValue);
     // The pointers stay valid as long as the node's arguments do, as with the real runtime.
-    LaunchRequest& r = node->launch;
+    Launch& l = node->launch;
     node->pointers.clear();
-    for (const Parameter& each : r.function->parameters) node->pointers.push_back(&r.parameters[each.offset]);
-    unsigned shared = r.dynamic_shared;
-    *p = {const_cast<void*>(r.symbol), r.grid, r.block, shared, node->pointers.data(), nullptr};
+    for (const Parameter& each : l.function->parameters) node->pointers.push_back(&l.parameters[each.offset]);
+    *p = {const_cast<void*>(l.symbol),
+          dim3(l.grid[0], l.grid[1], l.grid[2]),
+          dim3(l.block[0], l.block[1], l.block[2]),
+          static_cast<unsigned>(l.dynamic_shared),
+          node->pointers.data(),
+          nullptr};
     return cudaSuccess;
 }
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p) {

@@ -4,13 +4,11 @@
 #include <cstring>
 #include <set>
 
-#include "report.h"
 #include "runtime.h"
 #include "simulator_api.h"
 
 namespace ladder {
 namespace {
-
 using D = DeviceLimits;
 
 std::string not_simulated_text;
@@ -48,7 +46,12 @@ int occupancy(const Function& f, int threads, size_t dynamic_shared) {
     int by_shared = D::kSharedPerMultiprocessor / (f.shared_bytes + dynamic_shared + D::kSharedReserved);
     return std::min({by_threads, by_shared, D::kBlocksPerMultiprocessor});
 }
-uint64_t volume(dim3 d) { return uint64_t{d.x} * d.y * d.z; }
+uint64_t volume(const unsigned* d) { return uint64_t{d[0]} * d[1] * d[2]; }
+void set(unsigned* to, dim3 from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+}
 
 /// The memory that a grid-wide barrier counts in; the kernel finds it through special registers.
 uint64_t grid_barrier() {
@@ -57,57 +60,55 @@ uint64_t grid_barrier() {
     return region->base;
 }
 
-void apply_attributes(const cudaLaunchConfig_t& config, LaunchRequest& r) {
+void apply_attributes(const cudaLaunchConfig_t& config, Launch& l) {
     for (unsigned k = 0; k < config.numAttrs; ++k) {
-        const cudaLaunchAttribute& a = config.attrs[k];
-        if (a.id == cudaLaunchAttributeCooperative) r.cooperative = a.val.cooperative != 0;
-        if (a.id != cudaLaunchAttributeClusterDimension) continue;
-        r.cluster = dim3(a.val.clusterDim.x, a.val.clusterDim.y, a.val.clusterDim.z);
-        r.clustered = true;
+        const cudaLaunchAttributeValue& value = config.attrs[k].val;
+        if (config.attrs[k].id == cudaLaunchAttributeCooperative) l.cooperative = value.cooperative != 0;
+        if (config.attrs[k].id != cudaLaunchAttributeClusterDimension) continue;
+        set(l.cluster, dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z));
+        l.clustered = true;
     }
 }
-
 }  // namespace
 
 cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
-                           LaunchRequest& r) {
-    r.symbol = symbol;
-    r.function = find_function(symbol);
-    r.grid = grid;
-    r.block = block;
-    r.dynamic_shared = shared;
-    if (!r.function) return cudaErrorInvalidDeviceFunction;
-    r.parameters.assign(r.function->parameter_bytes, 0);
-    for (size_t k = 0; k < r.function->parameters.size(); ++k) {
-        const Parameter& p = r.function->parameters[k];
-        std::memcpy(&r.parameters[p.offset], arguments[k], p.size);
-    }
+                           Launch& l) {
+    const Function* f = find_function(symbol);
+    if (!f) return cudaErrorInvalidDeviceFunction;
+    l.symbol = symbol;
+    l.function = f;
+    l.name = f->name;
+    set(l.grid, grid);
+    set(l.block, block);
+    l.dynamic_shared = shared;
+    l.parameters.assign(f->parameter_bytes, 0);
+    for (size_t k = 0; k < f->parameters.size(); ++k)
+        std::memcpy(&l.parameters[f->parameters[k].offset], arguments[k], f->parameters[k].size);
     return cudaSuccess;
 }
 
-cudaError_t check_launch(LaunchRequest& r) {
-    const Function& f = *r.function;
-    const KernelSymbol& kernel = *find_kernel(r.symbol);
-    dim3 g = r.grid, b = r.block;
-    size_t fixed = f.shared_bytes, threads = volume(b);
-    if (!volume(g) || !threads || threads > D::kThreadsPerBlock || b.z > D::kBlockZ)
+cudaError_t check_launch(Launch& l) {
+    const Function& f = *l.function;
+    const KernelSymbol& kernel = *find_kernel(l.symbol);
+    const unsigned *g = l.grid, *c = l.cluster;
+    size_t fixed = f.shared_bytes, threads = volume(l.block);
+    if (!volume(g) || !threads || threads > D::kThreadsPerBlock || l.block[2] > D::kBlockZ)
         return cudaErrorInvalidConfiguration;
     if (threads > static_cast<size_t>(f.max_threads)) return cudaErrorLaunchOutOfResources;
-    if (g.x > D::kGridX || g.y > D::kGridYZ || g.z > D::kGridYZ || volume(g) > 0xffffffff)
+    if (g[0] > D::kGridX || g[1] > D::kGridYZ || g[2] > D::kGridYZ || volume(g) > 0xffffffff)
         return cudaErrorInvalidConfiguration;
-    if (r.dynamic_shared >
+    if (l.dynamic_shared >
             std::max(kernel.max_dynamic_shared, D::kShared - std::min<size_t>(D::kShared, fixed)) ||
-        (!kernel.max_dynamic_set && r.dynamic_shared + fixed > D::kShared))
+        (!kernel.max_dynamic_set && l.dynamic_shared + fixed > D::kShared))
         return cudaErrorInvalidValue;
     if (f.cluster[0]) {
-        r.cluster = dim3(f.cluster[0], f.cluster[1], f.cluster[2]);
-        r.clustered = true;
+        std::copy_n(f.cluster, 3, l.cluster);
+        l.clustered = true;
     }
-    dim3 c = r.cluster;
-    if (!volume(c) || volume(c) > 16 || g.x % c.x || g.y % c.y || g.z % c.z)
+    if (!volume(c) || volume(c) > 16 || g[0] % c[0] || g[1] % c[1] || g[2] % c[2])
         return cudaErrorInvalidClusterSize;
-    uint64_t resident = uint64_t{kMultiprocessors} * occupancy(f, threads, r.dynamic_shared);
-    if (r.cooperative && volume(g) > resident) return cudaErrorCooperativeLaunchTooLarge;
+    uint64_t resident = uint64_t{kMultiprocessors} * occupancy(f, threads, l.dynamic_shared);
+    if (l.cooperative && volume(g) > resident) return cudaErrorCooperativeLaunchTooLarge;
     std::set<const Function*> seen;
     const Instruction* in = find_not_simulated(f, seen);
     last_not_simulated = in != nullptr;
@@ -117,65 +118,46 @@ cudaError_t check_launch(LaunchRequest& r) {
     return cudaErrorNotSupported;
 }
 
-cudaError_t run_launch(const LaunchRequest& r, int operation) {
-    auto set = [](unsigned* to, dim3 from) {
-        to[0] = from.x;
-        to[1] = from.y;
-        to[2] = from.z;
-    };
-    Profile& profile = profiles()[r.function];
-    profile.kernel = r.function;
-    Launch launch;
-    launch.function = r.function;
-    launch.name = r.function->name;
-    set(launch.grid, r.grid);
-    set(launch.block, r.block);
-    set(launch.cluster, r.cluster);
-    launch.cooperative = r.cooperative;
-    launch.clustered = r.clustered;
-    launch.dynamic_shared = r.dynamic_shared;
-    launch.parameters = r.parameters;
-    launch.grid_barrier = grid_barrier();
-    launch.operation = operation;
-    launch.ordered_before = ordered_before(operation);
-    launch.profile = &profile;
+cudaError_t run_launch(Launch l, int operation) {
+    Profile& profile = profiles()[l.function];
+    profile.kernel = l.function;
+    l.profile = &profile;
+    l.grid_barrier = grid_barrier();
+    l.operation = operation;
+    l.ordered_before = ordered_before(operation);
     const LadderSimulatorCounts before = counts_of(profile);
     try {
-        execute(launch);
+        execute(l);
     } catch (const LaunchStop& stop) {
         set_sticky(static_cast<cudaError_t>(stop.error));
     }
-    log_launch(readable_name(launch.name), before, counts_of(profile));
+    log_launch(readable_name(l.name), before, counts_of(profile));
     return cudaSuccess;
 }
 
 namespace {
-
 cudaError_t launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
                    cudaStream_t stream, bool cooperative, const cudaLaunchConfig_t* config = nullptr) {
     Entry entry;
-    LaunchRequest r;
-    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, r)) return remember(e);
-    r.cooperative = cooperative;
-    if (config) apply_attributes(*config, r);
+    Launch l;
+    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, l)) return remember(e);
+    l.cooperative = cooperative;
+    if (config) apply_attributes(*config, l);
     if (cudaError_t e = sticky_error()) return remember(e);
-    if (cudaError_t e = check_launch(r)) return remember(e);
+    if (cudaError_t e = check_launch(l)) return remember(e);
     return submit(
-        stream, "kernel " + readable_name(r.function->name), [r](int op) { return run_launch(r, op); }, &r);
+        stream, "kernel " + readable_name(l.name), [l](int op) { return run_launch(l, op); }, &l);
 }
 /// Calls f with the kernel's function, if there is one.
-template <class F>
-cudaError_t with_function(const void* symbol, F f) {
+template <class F> cudaError_t with_function(const void* symbol, F f) {
     Entry entry;
     const Function* function = find_function(symbol);
     return remember(function ? f(*function) : cudaErrorInvalidDeviceFunction);
 }
-
 }  // namespace
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 const char* ladder_simulator_not_simulated() {
     return last_not_simulated ? not_simulated_text.c_str() : nullptr;
@@ -237,10 +219,11 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
 cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, const void* symbol,
                                            const cudaLaunchConfig_t* config) {
     return with_function(symbol, [&](const Function& f) {
-        LaunchRequest r;
-        apply_attributes(*config, r);
-        uint64_t blocks = occupancy(f, volume(config->blockDim), config->dynamicSmemBytes) * kMultiprocessors;
-        return give(clusters, blocks / std::max(uint64_t{1}, volume(r.cluster)));
+        Launch l;
+        set(l.block, config->blockDim);
+        apply_attributes(*config, l);
+        uint64_t blocks = occupancy(f, volume(l.block), config->dynamicSmemBytes) * kMultiprocessors;
+        return give(clusters, blocks / std::max(uint64_t{1}, volume(l.cluster)));
     });
 }
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* size, const void*, const cudaLaunchConfig_t*) {

@@ -3,12 +3,10 @@
 #include <cstring>
 #include <set>
 
-#include "report.h"
 #include "runtime.h"
 
 namespace ladder {
 namespace {
-
 /// The region that holds the bytes; reports a fault if they leave it, or if device memory is wanted and not
 /// there.
 cudaError_t resolve(const void* pointer, size_t bytes, bool device, const char* call, Region*& region) {
@@ -17,8 +15,7 @@ cudaError_t resolve(const void* pointer, size_t bytes, bool device, const char* 
     if (region && region->contains(address, bytes)) return cudaSuccess;
     if (!region && !device) return cudaSuccess;
     std::string freed = memory().freed(address), touches = say("It touches ", bytes, " bytes ");
-    if (!freed.empty())
-        report_host(call, {"use after free", touches + "of memory that was freed.", freed});
+    if (!freed.empty()) report_host(call, {"use after free", touches + "of memory that was freed.", freed});
     else if (region)
         report_host(call, {"out of bounds", touches + "and leaves the allocation.",
                            place_in(*region, address - region->base)});
@@ -51,8 +48,7 @@ cudaError_t release(void* pointer, const char* call, bool waits = true) {
     if (memory().release(pointer)) return remember(sticky_error());
     if (memory().was_freed(pointer))
         report_host(call, {"double free", "The memory was freed before.", memory().freed(address)});
-    else
-        report_host(call, {"bad free", "No allocation begins at this address.", memory().describe(address)});
+    else report_host(call, {"bad free", "No allocation begins at this address.", memory().describe(address)});
     return remember(cudaErrorInvalidValue);
 }
 
@@ -77,8 +73,7 @@ cudaError_t copy_row(void* to, const void* from, size_t bytes, cudaMemcpyKind ki
     std::memmove(to, from, bytes);
     if (target && target->tracked && source && source->tracked)
         copy_written(*target, to_offset, *source, from_offset, bytes);
-    else if (target && target->tracked)
-        target->written.set(to_offset, bytes);
+    else if (target && target->tracked) target->written.set(to_offset, bytes);
     return cudaSuccess;
 }
 
@@ -95,7 +90,6 @@ cudaError_t fill_row(void* to, int value, size_t bytes, int operation, const cha
 
 uint64_t default_threshold = 0;  // a pool is known by its release threshold
 cudaMemPool_t default_pool() { return reinterpret_cast<cudaMemPool_t>(&default_threshold); }
-
 }  // namespace
 
 Operation copying(const Rows& r, const char* call) {
@@ -123,11 +117,9 @@ cudaError_t submit_and_wait(cudaStream_t stream, const char* call, Operation run
     host_waits_for_stream(stream_of(stream).id);
     return e;
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 cudaError_t cudaMalloc(void** p, size_t n) { return allocate(p, n, RegionKind::Device, "cudaMalloc"); }
 cudaError_t cudaMallocManaged(void** p, size_t n, unsigned) {

@@ -14,7 +14,6 @@ int cudaGetDeviceProperties(void* properties, int device) { return ladder_proper
 }
 
 namespace {
-
 constexpr int kNotSupported = 801;
 
 int lacking(const char* name) {
@@ -23,7 +22,6 @@ int lacking(const char* name) {
         name);
     return kNotSupported;
 }
-
 }  // namespace
 
 // Advice and bookkeeping without a meaning for a simulated device.

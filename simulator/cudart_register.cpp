@@ -2,14 +2,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 
-#include "report.h"
 #include "runtime.h"
 
 namespace ladder {
 namespace {
-
 struct FatWrapper {
     int magic, version;
     const char* data;
@@ -99,7 +96,6 @@ cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t off
         copying(to_symbol ? one_row(at, data, bytes, kind) : one_row(data, at, bytes, kind), call);
     return waits ? submit_and_wait(stream, call, run) : submit(stream, call, run);
 }
-
 }  // namespace
 
 KernelSymbol* find_kernel(const void* symbol) {
@@ -112,11 +108,9 @@ const Function* find_function(const void* symbol) {
     auto it = k->module->functions.find(k->name);
     return it == k->module->functions.end() || !it->second.defined ? nullptr : &it->second;
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 void** __cudaRegisterFatBinary(void* wrapper) {
     Entry entry;
@@ -127,8 +121,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
     try {
         if (text.empty())
             std::fprintf(stderr, "ladder simulator: this program cannot be simulated: %s\n", why);
-        else
-            parse_ptx(text, m);
+        else parse_ptx(text, m);
     } catch (const ParseError& e) {
         std::fprintf(stderr, "ladder simulator: the program's PTX cannot be read: %s\n", e.what());
         m.functions.clear();

@@ -1,12 +1,10 @@
 // Streams, events, host functions and stream capture. Work runs at once; its order is what is kept.
 #include <algorithm>
 
-#include "report.h"
 #include "runtime.h"
 
 namespace ladder {
 namespace {
-
 std::vector<CUstream_st*>& streams() {
     static auto* all = new std::vector<CUstream_st*>;
     return *all;
@@ -21,7 +19,6 @@ bool known(cudaStream_t stream) {
            std::find(streams().begin(), streams().end(), stream) != streams().end();
 }
 bool known(cudaEvent_t event) { return std::find(events().begin(), events().end(), event) != events().end(); }
-
 }  // namespace
 
 CUstream_st& stream_of(cudaStream_t stream) {
@@ -33,7 +30,7 @@ CUstream_st& stream_of(cudaStream_t stream) {
     return !stream || stream == cudaStreamLegacy ? *legacy : *stream;
 }
 
-cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, const LaunchRequest* launch) {
+cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, const Launch* launch) {
     Entry entry;
     if (!known(stream)) return remember(cudaErrorInvalidResourceHandle);
     CUstream_st& s = stream_of(stream);
@@ -44,11 +41,9 @@ cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, 
     if (cudaError_t e = sticky_error()) return remember(e);
     return remember(run(begin_operation(s.id, name)));
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned flags, int priority) {
     Entry entry;

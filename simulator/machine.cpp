@@ -2,17 +2,12 @@
 #include "machine.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "report.h"
-
 namespace ladder {
-
 bool races_on = true;
 
 namespace {
-
 constexpr uint64_t kSlice = 10000, kTurn = 4000000, kIdleLimit = 20000000;
 constexpr int kIdleRounds = 64;
 constexpr char kSharedPoison = '\xCD';
@@ -108,7 +103,6 @@ class Scheduler {
     bool stalled_ = false;
     uint64_t idle_ = 0, rounds_ = 0;
 };
-
 }  // namespace
 
 void Block::start(Launch& l, uint32_t number) {
@@ -152,10 +146,8 @@ uint64_t Block::step(bool& progress) {
         done += w.done();
     }
     ended = done == warps.size();
-    if (ended)
-        check_remote();
-    else
-        progress |= complete_barriers();
+    if (ended) check_remote();
+    else progress |= complete_barriers();
     return n;
 }
 
@@ -180,10 +172,8 @@ bool Block::complete_barriers() {
 void Block::check_members(int barrier, Warp& member) {
     int missing = 0;
     for (Warp& w : warps) {
-        if (!w.done())
-            w.barriers_used |= 1 << barrier;
-        else if (w.barriers_used >> barrier & 1)
-            ++missing;
+        if (!w.done()) w.barriers_used |= 1 << barrier;
+        else if (w.barriers_used >> barrier & 1) ++missing;
     }
     if (!missing) return;
     for (const Path& p : member.paths)
@@ -256,5 +246,4 @@ void execute(Launch& launch) {
     ++launch.profile->launches;
     Scheduler(launch).run();
 }
-
 }  // namespace ladder

@@ -14,7 +14,6 @@
 #include "report.h"
 
 namespace ladder {
-
 // Windows of the generic address space that are not host addresses.
 constexpr uint64_t kSharedBase = 0x6f0000000000, kLocalBase = 0x6f8000000000, kParameterBase = 0x6f9000000000;
 constexpr uint64_t kWindow = uint64_t{1} << 32;
@@ -99,10 +98,7 @@ struct Warp {
     uint8_t cluster_phase[kLanes] = {};
     uint16_t barriers_used = 0;  ///< one bit for each barrier of the whole block
 
-    template <class T>
-    T* at(int offset) {
-        return reinterpret_cast<T*>(registers + offset);
-    }
+    template <class T> T* at(int offset) { return reinterpret_cast<T*>(registers + offset); }
     Mask& predicate(int offset) { return *reinterpret_cast<Mask*>(registers + offset); }
     Tally& tally() { return tallies[pc]; }
     int first() const { return std::countr_zero(mask); }
@@ -203,6 +199,7 @@ struct Cluster {
 };
 
 struct Launch {
+    const void* symbol = nullptr;  ///< by which the program calls the kernel
     const Function* function = nullptr;
     std::string name;
     unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
@@ -227,8 +224,7 @@ void execute(Launch& launch);
 extern bool races_on;
 
 /// Calls f(lane) for each lane of a mask.
-template <class F>
-void for_lanes(Mask mask, F f) {
+template <class F> void for_lanes(Mask mask, F f) {
     if (mask == ~0u) {
         for (int l = 0; l < kLanes; ++l) f(l);
         return;
@@ -237,8 +233,7 @@ void for_lanes(Mask mask, F f) {
 }
 
 /// Writes a result for the executing lanes.
-template <class T>
-void put(Warp& w, int offset, const T* value) {
+template <class T> void put(Warp& w, int offset, const T* value) {
     T* to = w.at<T>(offset);
     if (w.mask == ~0u) {
         __builtin_memcpy(to, value, sizeof(T) * kLanes);
@@ -255,5 +250,4 @@ inline void put_predicate(Warp& w, int offset, Mask value) {
     Mask& p = w.predicate(offset);
     p = (p & ~w.mask) | (value & w.mask);
 }
-
 }  // namespace ladder

@@ -8,7 +8,6 @@
 
 namespace ladder {
 namespace {
-
 constexpr size_t kAlignment = 512, kPoisonLimit = 64 << 20, kBuriedLimit = 256 << 20;
 constexpr int kPoison = 0xAB;
 
@@ -20,12 +19,10 @@ char* new_storage(size_t bytes) {
     if (data) std::memset(data, kPoison, std::min(rounded, kPoisonLimit));
     return data;
 }
-
 }  // namespace
 
 /// Calls f(word, bits) for each word of the bits from `at` on, until it returns false.
-template <class F>
-void for_words(size_t at, size_t bytes, F f) {
+template <class F> void for_words(size_t at, size_t bytes, F f) {
     for (size_t end = at + bytes; at < end;) {
         size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
         if (!f(at / 64, (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << bit)) return;
@@ -152,5 +149,4 @@ std::string name_of(const Region& region) { return say(region.what, " of ", regi
 std::string place_in(const Region& region, uint64_t offset) {
     return say(name_of(region), ", offset ", static_cast<int64_t>(offset));
 }
-
 }  // namespace ladder

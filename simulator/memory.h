@@ -10,7 +10,6 @@
 #include <vector>
 
 namespace ladder {
-
 /// One bit for each byte of a region: was it ever written?
 class ByteBits {
  public:
@@ -122,5 +121,4 @@ Memory& memory();
 std::string name_of(const Region& region);
 /// "cudaMalloc #2 of 1024 bytes, offset 32".
 std::string place_in(const Region& region, uint64_t offset);
-
 }  // namespace ladder

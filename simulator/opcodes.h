@@ -6,7 +6,6 @@
 #include "program.h"
 
 namespace ladder {
-
 /// An opcode as written, while its handler is being chosen.
 ///
 /// `operands` has a letter for each operand:
@@ -62,5 +61,4 @@ Handler integer_min(Opcode& op);
 Handler integer_max(Opcode& op);
 Handler integer_neg(Opcode& op);
 Handler integer_abs(Opcode& op);
-
 }  // namespace ladder

@@ -3,16 +3,13 @@
 // The bytes of an asynchronous copy are taken when it is issued and land in shared memory when they are
 // waited for, so that a forgotten wait is seen.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "access.h"
 #include "opcode_templates.h"
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 void mark(PendingCopy& c, int step) {
     for (uint64_t word = c.offset / 4; word < (c.offset + c.bytes + 3) / 4; ++word)
         c.owner->in_flight[word] += step;
@@ -20,8 +17,7 @@ void mark(PendingCopy& c, int step) {
 }
 
 /// Lands those copies of a warp that `which` selects.
-template <class F>
-void land(Warp& w, F which) {
+template <class F> void land(Warp& w, F which) {
     auto landed = std::stable_partition(w.copies.begin(), w.copies.end(), [&](auto& c) { return !which(c); });
     for (auto it = landed; it != w.copies.end(); ++it) {
         mark(*it, -1);
@@ -56,15 +52,9 @@ void copy_async(Warp& w, const Instruction& in) {
         partial |= static_cast<Mask>(valid[l] < bytes) << l;
     });
     Reach to, from;
-    reach(w, in, 0, bytes, to);
-    observe(w, in, to, bytes, false, true);
-    count(w, to, bytes, false);
+    access(w, in, 0, bytes, false, to);
     w.mask = all & ~partial;
-    if (w.mask) {
-        reach(w, in, 1, bytes, from);
-        observe(w, in, from, bytes, true, false);
-        count(w, from, bytes, true);
-    }
+    if (w.mask) access(w, in, 1, bytes, true, from);
     w.mask = all;
     if (partial) {
         Reach part;
@@ -120,8 +110,7 @@ uint64_t token(const Mbarrier& m) {
 }
 
 /// Calls f(lane, mbarrier) for each lane whose address names one.
-template <class F>
-void for_mbarriers(Warp& w, const Instruction& in, int which, F f) {
+template <class F> void for_mbarriers(Warp& w, const Instruction& in, int which, F f) {
     Reach r;
     reach(w, in, which, 8, r);
     for_lanes(w.mask, [&](int l) {
@@ -173,8 +162,7 @@ void mbarrier_arrive(Warp& w, const Instruction& in) {
     });
     w.changed_memory = true;
 }
-template <bool Parity>
-void mbarrier_wait(Warp& w, const Instruction& in) {
+template <bool Parity> void mbarrier_wait(Warp& w, const Instruction& in) {
     Mask done = 0;
     for_mbarriers(w, in, 0, [&](int l, Mbarrier& m) {
         uint64_t phase = Parity ? w.at<uint32_t>(in.source[0])[l] & 1 : w.at<uint64_t>(in.source[0])[l] >> 63;
@@ -197,8 +185,7 @@ void copy_arrive(Warp& w, const Instruction& in) {
 }
 
 /// cp.async.bulk [shared], [global], size, [mbarrier] and cp.async.bulk [global], [shared], size
-template <bool Load>
-void bulk_copy(Warp& w, const Instruction& in) {
+template <bool Load> void bulk_copy(Warp& w, const Instruction& in) {
     Reach to, from, by;
     reach(w, in, 0, 16, to);
     reach(w, in, 1, 16, from);
@@ -233,8 +220,6 @@ void bulk_copy(Warp& w, const Instruction& in) {
         }
     });
 }
-
-void nothing(Warp&, const Instruction&) {}
 
 Handler select_bulk(Opcode& op) {
     if (op.has("prefetch") || op.has("commit_group") || op.has("wait_group")) {
@@ -290,7 +275,6 @@ Handler select_mbarrier(Opcode& op) {
     }
     return nullptr;
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> async_opcodes() {
@@ -314,5 +298,4 @@ std::vector<OpcodeEntry> async_opcodes() {
          }},
     };
 }
-
 }  // namespace ladder

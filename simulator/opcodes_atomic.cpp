@@ -1,20 +1,16 @@
 // atom and red: one lane after the other, in the order of the lanes.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <type_traits>
 
 #include "access.h"
 #include "opcode_templates.h"
-#include "small_float.h"
 
 namespace ladder {
 namespace {
-
 enum Operation : uint8_t { None, Add, Min, Max, And, Or, Xor, Exch, Cas, Inc, Dec };
 
-template <class T>
-T combine(uint8_t operation, T old, T value) {
+template <class T> T combine(uint8_t operation, T old, T value) {
     if constexpr (std::is_integral_v<T>) {
         using U = Wrapping<T>;
         switch (operation) {
@@ -28,26 +24,22 @@ T combine(uint8_t operation, T old, T value) {
             case Dec: return old == 0 || old > value ? value : static_cast<T>(old - 1);
             default: return value;
         }
-    } else if constexpr (std::is_floating_point_v<T>) {
-        return operation == Add ? old + value : value;
-    } else if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>) {
-        float a = old.value(), b = value.value();
-        switch (operation) {
-            case Add: return T::from_single(a + b);
-            case Min: return b < a || a != a ? value : old;
-            case Max: return b > a || a != a ? value : old;
-            default: return value;
-        }
     } else if constexpr (std::is_same_v<T, Bits128>) {
         return value;
-    } else {
+    } else if constexpr (is_pair<T>) {
         return {combine(operation, old.low, value.low), combine(operation, old.high, value.high)};
+    } else {
+        auto a = value_of(old), b = value_of(value);
+        if (operation == Min) return b < a || a != a ? value : old;
+        if (operation == Max) return b > a || a != a ? value : old;
+        if (operation != Add) return value;
+        if constexpr (std::is_floating_point_v<T>) return a + b;
+        else return T::from_single(a + b);
     }
 }
 
 /// The lists: destinations (atom only), operands, and for cas the new values; one of each for every element.
-template <class T>
-void atom(Warp& w, const Instruction& in) {
+template <class T> void atom(Warp& w, const Instruction& in) {
     int lists = in.source_bytes + (in.code == Cas ? 2 : 1), elements = in.list.size() / lists;
     int bytes = sizeof(T) * elements;
     const int *destination = in.source_bytes ? in.list.data() : nullptr,
@@ -66,8 +58,7 @@ void atom(Warp& w, const Instruction& in) {
             std::memcpy(&old, at, sizeof(T));
             if (in.code == Cas)
                 fresh = std::memcmp(&old, &value, sizeof(T)) == 0 ? w.at<T>(operand[elements + k])[l] : old;
-            else
-                fresh = combine(in.code, old, value);
+            else fresh = combine(in.code, old, value);
             changed |= std::memcmp(&old, &fresh, sizeof(T)) != 0;
             std::memcpy(at, &fresh, sizeof(T));
             if (destination) std::memcpy(w.registers + destination[k] + l * sizeof(T), &old, sizeof(T));
@@ -86,8 +77,7 @@ uint8_t operation_of(const Opcode& op) {
     return None;
 }
 
-template <bool Returns>
-Handler select_atom(Opcode& op) {
+template <bool Returns> Handler select_atom(Opcode& op) {
     Instruction& in = op.in;
     in.code = operation_of(op);
     in.strong = true;
@@ -109,11 +99,9 @@ Handler select_atom(Opcode& op) {
     if (size_of(in.type) < 4) return nullptr;
     return for_integer(in.type, []<class T>(T) -> Handler { return atom<T>; });
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> atomic_opcodes() {
     return {{"atom", "vmx", select_atom<true>}, {"red", "mx", select_atom<false>}};
 }
-
 }  // namespace ladder

@@ -1,12 +1,9 @@
 // Barriers of warps, blocks and clusters, and fences.
-#include <bit>
 
 #include "opcode_templates.h"
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 /// bar.warp.sync
 void warp_sync(Warp& w, const Instruction& in) {
     together(w, in, in.source[0], [](Warp& warp, const Instruction&) {
@@ -96,7 +93,6 @@ Handler select_fence(Opcode& op) {
     if (op.has("tensormap::generic")) return nullptr;
     return [](Warp& w, const Instruction&) { fence(w); };
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> barrier_opcodes() {
@@ -107,5 +103,4 @@ std::vector<OpcodeEntry> barrier_opcodes() {
         {"fence", "", select_fence},
     };
 }
-
 }  // namespace ladder

@@ -1,10 +1,8 @@
 // Comparisons and selections: setp, set, selp, slct.
 #include "opcode_templates.h"
-#include "small_float.h"
 
 namespace ladder {
 namespace {
-
 // Every comparison is one of these, perhaps with its sides exchanged, perhaps negated: the names that end in
 // u are true when either side is a NaN, the others are false.
 enum Relation : uint8_t { Less, LessEqual, Equal, Different, Number };
@@ -21,16 +19,8 @@ const Comparison kComparisons[] = {
     {"ltu", LessEqual, true, true},  {"leu", Less, true, true},       {"gtu", LessEqual, false, true},
     {"geu", Less, false, true},      {"num", Number, false, false},   {"nan", Number, false, true}};
 
-template <class T>
-auto value_of(T v) {
-    if constexpr (std::is_arithmetic_v<T>)
-        return v;
-    else
-        return v.value();
-}
 /// Which lanes the comparison of two operands holds for; `part` chooses the elements of a pair.
-template <class T, class Part>
-Mask compare(Warp& w, const Instruction& in, Part part) {
+template <class T, class Part> Mask compare(Warp& w, const Instruction& in, Part part) {
     const Comparison& c = kComparisons[in.relation];
     const T *a = w.at<T>(in.source[c.exchanged]), *b = w.at<T>(in.source[!c.exchanged]);
     auto holds = [&](auto f) {
@@ -48,8 +38,7 @@ Mask compare(Warp& w, const Instruction& in, Part part) {
     }
 }
 /// The masks of a comparison: of both elements of a pair, or twice the same.
-template <class T>
-std::pair<Mask, Mask> compared(Warp& w, const Instruction& in) {
+template <class T> std::pair<Mask, Mask> compared(Warp& w, const Instruction& in) {
     if constexpr (is_pair<T>) {
         return {compare<T>(w, in, [](T v) { return v.low; }), compare<T>(w, in, [](T v) { return v.high; })};
     } else {
@@ -60,8 +49,7 @@ std::pair<Mask, Mask> compared(Warp& w, const Instruction& in) {
 
 /// p | q = the comparison and its opposite, each combined with a third predicate where the opcode says so;
 /// of pairs, the comparisons of the lower and upper elements.
-template <class T>
-void setp(Warp& w, const Instruction& in) {
+template <class T> void setp(Warp& w, const Instruction& in) {
     auto [m, inverse] = compared<T>(w, in);
     if (!is_pair<T>) inverse = ~m;
     if (in.code) {
@@ -74,8 +62,7 @@ void setp(Warp& w, const Instruction& in) {
     if (in.destination2 >= 0) put_predicate(w, in.destination2, inverse);
 }
 /// set: all ones, or 1.0, where the comparison holds.
-template <class D, class T>
-void set(Warp& w, const Instruction& in) {
+template <class D, class T> void set(Warp& w, const Instruction& in) {
     auto [low, high] = compared<T>(w, in);
     uint32_t one = in.type == Type::F32                               ? 0x3f800000
                    : in.type == Type::F16 || in.type == Type::F16x2   ? 0x3c00
@@ -96,41 +83,27 @@ bool set_relation(Opcode& op) {
         }
     return false;
 }
-template <class G>
-Handler for_comparable(Type type, G g) {
-    switch (type) {
-        case Type::F32: return g(float());
-        case Type::F64: return g(double());
-        case Type::F16: return g(Half());
-        case Type::BF16: return g(Bfloat());
-        case Type::F16x2: return g(Pair<Half>());
-        case Type::BF16x2: return g(Pair<Bfloat>());
-        default: return for_integer(type, g);
-    }
-}
 Handler select_setp(Opcode& op) {
     op.in.code = op.has("and") ? 'a' : op.has("or") ? 'o' : op.has("xor") ? 'x' : 0;
     if (op.in.code) op.operands = "Pttp";
     bool pair = op.in.type == Type::F16x2 || op.in.type == Type::BF16x2;
     if (!set_relation(op) || (pair && op.in.code)) return nullptr;
-    return for_comparable(op.in.type, []<class T>(T) -> Handler { return setp<T>; });
+    return for_type(op.in.type, []<class T>(T) -> Handler { return setp<T>; });
 }
 Handler select_set(Opcode& op) {
     int size = size_of(op.in.type);
     if (op.has("and") || op.has("or") || op.has("xor") || size > 4 || !set_relation(op)) return nullptr;
-    return for_comparable(
-        op.in.type2, [&]<class T>(T) -> Handler { return size == 2 ? set<uint16_t, T> : set<uint32_t, T>; });
+    return for_type(op.in.type2,
+                    [&]<class T>(T) -> Handler { return size == 2 ? set<uint16_t, T> : set<uint32_t, T>; });
 }
 
-template <class T>
-void selp(Warp& w, const Instruction& in) {
+template <class T> void selp(Warp& w, const Instruction& in) {
     const T *a = w.at<T>(in.source[0]), *b = w.at<T>(in.source[1]);
     Mask p = source_predicate(w, in, 2);
     T t[kLanes];
     for (int l = 0; l < kLanes; ++l) t[l] = p >> l & 1 ? a[l] : b[l];
     put(w, in.destination, t);
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> compare_opcodes() {
@@ -147,5 +120,4 @@ std::vector<OpcodeEntry> compare_opcodes() {
          }},
     };
 }
-
 }  // namespace ladder

@@ -1,15 +1,12 @@
 // Branches, calls, and the functions that the runtime gives to kernels: printf, assert, malloc.
-#include <bit>
 #include <cstdio>
 #include <cstring>
 
 #include "access.h"
 #include "opcode_templates.h"
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 void bra(Warp& w, const Instruction& in) {
     if (in.guard >= 0) {
         Tally& t = w.tally();
@@ -62,14 +59,10 @@ void print_conversion(Warp& w, int lane, const std::string& spec, uint64_t& curs
     for (size_t k = 0; k < size; ++k)
         if (const char* c = host_of(w, lane, cursor + k, 1)) value[k] = *c;
     cursor += size;
-    if (real)
-        std::printf(spec.c_str(), std::bit_cast<double>(value));
-    else if (kind == 's')
-        std::printf(spec.c_str(), text_at(w, lane, std::bit_cast<uint64_t>(value)).c_str());
-    else if (wide)
-        std::printf(spec.c_str(), std::bit_cast<long>(value));
-    else
-        std::printf(spec.c_str(), static_cast<int>(std::bit_cast<long>(value)));
+    if (real) std::printf(spec.c_str(), std::bit_cast<double>(value));
+    else if (kind == 's') std::printf(spec.c_str(), text_at(w, lane, std::bit_cast<uint64_t>(value)).c_str());
+    else if (wide) std::printf(spec.c_str(), std::bit_cast<long>(value));
+    else std::printf(spec.c_str(), static_cast<int>(std::bit_cast<long>(value)));
 }
 
 void print(Warp& w, const Instruction& in, int lane) {
@@ -81,10 +74,8 @@ void print(Warp& w, const Instruction& in, int lane) {
         if (end == std::string::npos) break;
         std::string spec = format.substr(k, end + 1 - k);
         bool known = spec.find_first_not_of("%-+ #0123456789.lhzjtdiouxXcspeEfFgGaA") == std::string::npos;
-        if (end == k || spec.back() == '%')
-            std::putchar(format[end]);
-        else if (known)
-            print_conversion(w, lane, spec, cursor);
+        if (end == k || spec.back() == '%') std::putchar(format[end]);
+        else if (known) print_conversion(w, lane, spec, cursor);
     }
 }
 
@@ -153,12 +144,9 @@ void call_pointer(Warp& w, const Instruction& in) {
 }
 
 void call(Warp& w, const Instruction& in) {
-    if (!in.callee)
-        call_pointer(w, in);
-    else if (in.callee->defined)
-        w.enter(*in.callee, &in);
-    else
-        call_runtime(w, in);
+    if (!in.callee) call_pointer(w, in);
+    else if (in.callee->defined) w.enter(*in.callee, &in);
+    else call_runtime(w, in);
 }
 
 void ret(Warp& w, const Instruction&) { w.leave(w.mask, false); }
@@ -167,8 +155,6 @@ void trap(Warp& w, const Instruction& in) {
     stop(w, in, kErrorLaunchFailure, {"trap", "The kernel stopped itself (__trap)."}, std::popcount(w.mask));
 }
 void nanosleep(Warp& w, const Instruction&) { w.spinning = true; }
-void nothing(Warp&, const Instruction&) {}
-
 }  // namespace
 
 std::vector<OpcodeEntry> control_opcodes() {
@@ -181,5 +167,4 @@ std::vector<OpcodeEntry> control_opcodes() {
         {"setmaxnreg", ".", just<nothing>},
     };
 }
-
 }  // namespace ladder

@@ -5,14 +5,10 @@
 #include <limits>
 
 #include "opcode_templates.h"
-#include "small_float.h"
 
 namespace ladder {
 namespace {
-
-template <class T>
-constexpr bool is_float_value =
-    std::is_floating_point_v<T> || std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
+template <class T> constexpr bool is_float_value = !std::is_integral_v<T>;
 
 double to_integral(double x, char mode) {
     switch (mode) {
@@ -23,25 +19,14 @@ double to_integral(double x, char mode) {
     }
 }
 
-template <class T>
-double widen(T v) {
-    if constexpr (std::is_arithmetic_v<T>)
-        return static_cast<double>(v);
-    else
-        return v.value();
-}
-template <class D>
-D narrow(double x, char mode) {
-    if constexpr (std::is_same_v<D, double>)
-        return x;
+template <class D> D narrow(double x, char mode) {
+    if constexpr (std::is_same_v<D, double>) return x;
     else if constexpr (std::is_same_v<D, float>)
         return mode ? static_cast<float>(round_to(x, kSingleFormat, mode)) : static_cast<float>(x);
-    else
-        return D::from(x, mode);
+    else return D::from(x, mode);
 }
 
-template <class D>
-D clamped(double x, bool wide) {
+template <class D> D clamped(double x, bool wide) {
     constexpr double low = static_cast<double>(std::numeric_limits<D>::min()),
                      high = static_cast<double>(std::numeric_limits<D>::max());
     if (std::isnan(x)) return wide ? static_cast<D>(uint64_t{1} << (8 * sizeof(D) - 1)) : D{0};
@@ -50,8 +35,7 @@ D clamped(double x, bool wide) {
 }
 
 /// 64-bit integers do not fit a double: rounding them to a float goes by their own digits.
-template <class D, class S>
-D from_integer(S v, char mode) {
+template <class D, class S> D from_integer(S v, char mode) {
     if constexpr (sizeof(S) == 8 && !std::is_same_v<D, double>) {
         if (mode == 0) return narrow<D>(static_cast<double>(static_cast<float>(v)), 0);
     }
@@ -66,13 +50,12 @@ D from_integer(S v, char mode) {
 }
 
 // in.code: 'i' rounds to an integral value (.rni and its like); in.rounding says how.
-template <class D, class S>
-D convert(S s, const Instruction& in) {
+template <class D, class S> D convert(S s, const Instruction& in) {
     char mode = in.rounding;
     if constexpr (is_float_value<S> && !is_float_value<D>) {
-        return clamped<D>(to_integral(widen(s), mode), sizeof(D) == 8 || sizeof(S) == 8);
+        return clamped<D>(to_integral(value_of(s), mode), sizeof(D) == 8 || sizeof(S) == 8);
     } else if constexpr (is_float_value<S>) {
-        double x = widen(s);
+        double x = value_of(s);
         if (in.code == 'i') x = to_integral(x, mode);
         if (in.saturate) x = x > 0 ? std::min(x, 1.0) : 0.0;
         return narrow<D>(x, in.code == 'i' ? 0 : mode);
@@ -86,8 +69,7 @@ D convert(S s, const Instruction& in) {
     }
 }
 
-template <class D, class S>
-void cvt(Warp& w, const Instruction& in) {
+template <class D, class S> void cvt(Warp& w, const Instruction& in) {
     const char* from = w.registers + in.source[0];
     char* to = w.registers + in.list[0];
     for_lanes(w.mask, [&](int l) {
@@ -96,38 +78,20 @@ void cvt(Warp& w, const Instruction& in) {
         D d = convert<D, S>(s, in);
         // A destination wider than the type is extended by sign or with zeros.
         uint64_t wide = 0;
-        if constexpr (std::is_integral_v<D>)
-            wide = static_cast<int64_t>(d);
-        else
-            std::memcpy(&wide, &d, sizeof(D));
+        if constexpr (std::is_integral_v<D>) wide = static_cast<int64_t>(d);
+        else std::memcpy(&wide, &d, sizeof(D));
         std::memcpy(to + l * in.register_bytes, &wide, in.register_bytes);
     });
 }
 
-template <class G>
-Handler for_any(Type type, G g) {
-    switch (type) {
-        case Type::B8:
-        case Type::U8: return g(uint8_t());
-        case Type::S8: return g(int8_t());
-        case Type::F16: return g(Half());
-        case Type::BF16: return g(Bfloat());
-        case Type::F32: return g(float());
-        case Type::F64: return g(double());
-        default: return for_integer(type, g);
-    }
-}
-
 /// cvt.rn.f16x2.f32 d, a, b: a becomes the upper half.
-template <class H>
-Handler cvt_pair(Opcode& op) {
+template <class H> Handler cvt_pair(Opcode& op) {
     return lanes<[](const Instruction& in, float a, float b) -> Pair<H> {
         auto half = [&](float x) { return H::from(in.code == 'r' && x <= 0 ? 0 : x, in.rounding); };
         return {half(b), half(a)};
     }>(op);
 }
-template <char Mode>
-Handler cvt_tf32(Opcode& op) {
+template <char Mode> Handler cvt_tf32(Opcode& op) {
     return lanes<[](float a) -> float { return round_to(a, kTf32Format, Mode); }>(op);
 }
 
@@ -151,23 +115,22 @@ Handler select_cvt(Opcode& op) {
         if (op.has("rna")) return cvt_tf32<'a'>(op);
         return op.has("rz") ? cvt_tf32<'z'>(op) : op.has("rn") ? cvt_tf32<0>(op) : nullptr;
     }
-    return for_any(in.type, [&]<class D>(D) {
-        return for_any(in.type2, []<class S>(S) -> Handler { return cvt<D, S>; });
+    return for_type(in.type, [&]<class D>(D) {
+        return for_type(in.type2, []<class S>(S) -> Handler {
+            if constexpr (!is_pair<D> && !is_pair<S>) return cvt<D, S>;
+            return nullptr;
+        });
     });
 }
 
 void mov_predicate(Warp& w, const Instruction& in) {
     put_predicate(w, in.destination, source_predicate(w, in, 0));
 }
-template <class T>
-void mov(Warp& w, const Instruction& in) {
-    put(w, in.destination, w.at<T>(in.source[0]));
-}
+template <class T> void mov(Warp& w, const Instruction& in) { put(w, in.destination, w.at<T>(in.source[0])); }
 
 /// mov.b64 d, {a, b}: the parts lie side by side in d. mov.b64 {a, b}, d takes them apart; the whole is
 /// copied first, because it may be one of the parts.
-template <bool Pack>
-void mov_parts(Warp& w, const Instruction& in) {
+template <bool Pack> void mov_parts(Warp& w, const Instruction& in) {
     int parts = in.list.size(), whole = size_of(in.type), size = whole / parts;
     char copy[kLanes * 16], *all = Pack ? w.registers + in.destination : copy;
     if (!Pack) std::memcpy(copy, w.registers + in.source[0], kLanes * whole);
@@ -227,13 +190,10 @@ void read_clock(Warp& w, const Instruction& in) {
     static uint64_t ticks = 0;
     ticks += 10;
     for_lanes(w.mask, [&](int l) {
-        if (size_of(in.type) == 8)
-            w.at<uint64_t>(in.list[0])[l] = ticks;
-        else
-            w.at<uint32_t>(in.list[0])[l] = static_cast<uint32_t>(ticks);
+        if (size_of(in.type) == 8) w.at<uint64_t>(in.list[0])[l] = ticks;
+        else w.at<uint32_t>(in.list[0])[l] = static_cast<uint32_t>(ticks);
     });
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> convert_opcodes() {
@@ -242,5 +202,4 @@ std::vector<OpcodeEntry> convert_opcodes() {
         {"isspacep", "Pl", just<isspacep>}, {"%clock", "v.", just<read_clock>},
     };
 }
-
 }  // namespace ladder

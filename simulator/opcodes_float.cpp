@@ -1,12 +1,10 @@
 // Floating-point arithmetic, and the opcodes that integers and floats share.
 #include <algorithm>
-#include <bit>
 #include <cfenv>
 #include <cmath>
 #include <string_view>
 
 #include "opcode_templates.h"
-#include "small_float.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -14,44 +12,25 @@
 
 namespace ladder {
 namespace {
-
 bool wide_float(Type t) { return t == Type::F32 || t == Type::F64; }
 
 /// The same arithmetic for all float types: f works on float or double, shorter types go through float.
-template <class T, class F, class... S>
-T apply(F f, S... a) {
-    if constexpr (std::is_floating_point_v<T>)
-        return f(a...);
+template <class T, class F, class... S> T apply(F f, S... a) {
+    if constexpr (std::is_floating_point_v<T>) return f(a...);
     else if constexpr (is_pair<T>)
         return {apply<typename T::Half>(f, a.low...), apply<typename T::Half>(f, a.high...)};
-    else
-        return T::from_single(f(a.value()...));
+    else return T::from_single(f(a.value()...));
 }
-template <class G>
-Handler for_float(Type type, G g) {
-    switch (type) {
-        case Type::F32: return g(float());
-        case Type::F64: return g(double());
-        case Type::F16: return g(Half());
-        case Type::BF16: return g(Bfloat());
-        case Type::F16x2: return g(Pair<Half>());
-        case Type::BF16x2: return g(Pair<Bfloat>());
-        default: return nullptr;
-    }
-}
-template <auto F>
-Handler floats(Opcode& op) {
+template <auto F> Handler floats(Opcode& op) {
     if (op.has("relu") || op.has("xorsign")) return nullptr;
     return with_rounding(op, for_float(op.in.type, []<class T>(T) {
                              if constexpr (std::is_invocable_v<decltype(F), float>)
                                  return mapped_for<[]<class X>(X a) { return apply<X>(F, a); }, T>();
-                             else
-                                 return mapped_for<[]<class X>(X a, X b) { return apply<X>(F, a, b); }, T>();
+                             else return mapped_for<[]<class X>(X a, X b) { return apply<X>(F, a, b); }, T>();
                          }));
 }
 /// sqrt, rsqrt and rcp. Of doubles, .approx.ftz takes only the upper 32 bits and sets the lower ones to zero.
-template <auto F>
-Handler root(Opcode& op) {
+template <auto F> Handler root(Opcode& op) {
     if (op.in.type != Type::F64 || !op.has("approx") || !op.has("ftz")) return floats<F>(op);
     return lanes<[](uint64_t a) {
         constexpr uint64_t upper = 0xffffffff00000000;
@@ -59,8 +38,7 @@ Handler root(Opcode& op) {
     }>(op);
 }
 
-template <bool Relu, class T>
-T fma_of(T a, T b, T c) {
+template <bool Relu, class T> T fma_of(T a, T b, T c) {
     if constexpr (is_pair<T>) {
         return {fma_of<Relu>(a.low, b.low, c.low), fma_of<Relu>(a.high, b.high, c.high)};
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -71,32 +49,27 @@ T fma_of(T a, T b, T c) {
         return Relu && r.value() < 0 ? T{0} : r;
     }
 }
+template <bool Relu> Handler fma_handler(Opcode& op) {
+    return for_float(op.in.type, []<class T>(T) {
+        return mapped_for<[]<class X>(X a, X b, X c) { return fma_of<Relu>(a, b, c); }, T>();
+    });
+}
 Handler select_fma(Opcode& op) {
-    if (op.has("relu"))
-        return for_float(op.in.type, []<class T>(T) {
-            return mapped_for<[]<class X>(X a, X b, X c) { return fma_of<true>(a, b, c); }, T>();
-        });
-    return with_rounding(
-        op, for_float(op.in.type, []<class T>(T) {
-            return mapped_for<[]<class X>(X a, X b, X c) { return fma_of<false>(a, b, c); }, T>();
-        }));
+    return op.has("relu") ? fma_handler<true>(op) : with_rounding(op, fma_handler<false>(op));
 }
 
 /// The smaller (or greater) number; -0 is below +0, and a NaN loses unless it propagates.
-template <bool Greatest, bool Propagate, class T>
-T extreme(T a, T b) {
+template <bool Greatest, bool Propagate, class T> T extreme(T a, T b) {
     if (a != a) return Propagate ? a : b;
     if (b != b) return Propagate ? b : a;
     if (a == b) return std::signbit(a) == Greatest ? b : a;
     return (a < b) == Greatest ? b : a;
 }
-template <bool Greatest, class T>
-Pair<T> extreme_pair(Pair<T> a, Pair<T> b) {
+template <bool Greatest, class T> Pair<T> extreme_pair(Pair<T> a, Pair<T> b) {
     auto pick = [](T x, T y) { return Greatest ? std::max(x, y) : std::min(x, y); };
     return {pick(a.low, b.low), pick(a.high, b.high)};
 }
-template <bool Greatest>
-Handler select_extreme(Opcode& op) {
+template <bool Greatest> Handler select_extreme(Opcode& op) {
     if (op.has("s16x2"))
         return lanes<[](Pair<int16_t> a, Pair<int16_t> b) { return extreme_pair<Greatest>(a, b); }>(op);
     if (op.has("u16x2"))
@@ -116,8 +89,7 @@ Handler select_add(Opcode& op) {
 }
 
 /// abs and neg: signs are bits, so NaNs and zeros keep theirs exactly.
-template <bool Clear>
-Handler select_sign(Opcode& op) {
+template <bool Clear> Handler select_sign(Opcode& op) {
     if (!is_float(op.in.type)) return Clear ? integer_abs(op) : integer_neg(op);
     op.in.code = op.in.type == Type::F16x2 || op.in.type == Type::BF16x2;
     return bits<[]<class T>(const Instruction& in, T a) -> T {
@@ -135,8 +107,7 @@ bool has_property(double a, bool subnormal, uint8_t code) {
         default: return subnormal;
     }
 }
-template <class T>
-void testp(Warp& w, const Instruction& in) {
+template <class T> void testp(Warp& w, const Instruction& in) {
     Mask m = 0;
     for (int l = 0; l < kLanes; ++l) {
         T a = w.at<T>(in.source[0])[l];
@@ -153,8 +124,7 @@ Handler select_testp(Opcode& op) {
     return op.in.type == Type::F32 ? testp<float> : testp<double>;
 }
 
-template <class T>
-void saturate(Warp& w, const Instruction& in) {
+template <class T> void saturate(Warp& w, const Instruction& in) {
     T* d = w.at<T>(in.destination);
     for_lanes(w.mask, [&](int l) { d[l] = d[l] > T(0) ? std::min(d[l], T(1)) : T(0); });
 }
@@ -173,7 +143,6 @@ void rounded(Warp& w, const Instruction& in) {
     if (in.rounding) std::fesetround(FE_TONEAREST);
     if (in.saturate) in.type == Type::F32 ? saturate<float>(w, in) : saturate<double>(w, in);
 }
-
 }  // namespace
 
 Handler with_rounding(Opcode& op, Handler inner) {
@@ -225,5 +194,4 @@ std::vector<OpcodeEntry> float_opcodes() {
         {"tanh", "dt", floats<[]<class T>(T a) { return std::tanh(a); }>},
     };
 }
-
 }  // namespace ladder

@@ -6,7 +6,6 @@
 
 namespace ladder {
 namespace {
-
 template <class T>
 using Wide = std::conditional_t<
     sizeof(T) == 2, std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>,
@@ -19,36 +18,29 @@ concept Word = sizeof(T) == 4;
 template <class T>
 concept Long = sizeof(T) >= 4;
 
-template <class T>
-T high_product(T a, T b) {
+template <class T> T high_product(T a, T b) {
     return static_cast<T>((static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> (8 * sizeof(T)));
 }
 // In unsigned types, which wrap.
-template <class T>
-T sum(T a, T b) {
+template <class T> T sum(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
 }
-template <class T>
-T difference(T a, T b) {
+template <class T> T difference(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
 }
-template <class T>
-T product(T a, T b) {
+template <class T> T product(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
 }
-template <class T>
-T shifted_left(T a, uint32_t n) {
+template <class T> T shifted_left(T a, uint32_t n) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) << n);
 }
-template <class T>
-T saturated(__int128 v) {
+template <class T> T saturated(__int128 v) {
     using Limits = std::numeric_limits<T>;
     return static_cast<T>(std::clamp<__int128>(v, Limits::min(), Limits::max()));
 }
 
 // add.cc, addc, addc.cc and the same of sub and mad. in.code: bit 0 takes the carry, 1 sets it, 2 is .hi.
-template <class T, class F>
-void with_carry(Warp& w, const Instruction& in, F f) {
+template <class T, class F> void with_carry(Warp& w, const Instruction& in, F f) {
     T t[kLanes];
     Mask carry = 0;
     for (int l = 0; l < kLanes; ++l) {
@@ -59,16 +51,14 @@ void with_carry(Warp& w, const Instruction& in, F f) {
     put(w, in.destination, t);
     if (in.code & 2) w.carry = (w.carry & ~w.mask) | (carry & w.mask);
 }
-template <bool Subtract, class T>
-void carry_sum(Warp& w, const Instruction& in) {
+template <bool Subtract, class T> void carry_sum(Warp& w, const Instruction& in) {
     const T *a = w.at<T>(in.source[0]), *b = w.at<T>(in.source[1]);
     with_carry<T>(w, in, [&](int l, unsigned __int128 c) {
         unsigned __int128 x = a[l], y = b[l];
         return Subtract ? x - y - c : x + y + c;
     });
 }
-template <class T>
-void carry_product(Warp& w, const Instruction& in) {
+template <class T> void carry_product(Warp& w, const Instruction& in) {
     const T *a = w.at<T>(in.source[0]), *b = w.at<T>(in.source[1]), *c = w.at<T>(in.source[2]);
     with_carry<T>(w, in, [&](int l, unsigned __int128 carry) {
         unsigned __int128 product = static_cast<unsigned __int128>(a[l]) * b[l];
@@ -78,8 +68,7 @@ void carry_product(Warp& w, const Instruction& in) {
 void set_carry_code(Opcode& op) {
     op.in.code = (op.parts[0].back() == 'c') | op.has("cc") << 1 | op.has("hi") << 2;
 }
-template <bool Subtract>
-Handler select_carry_sum(Opcode& op) {
+template <bool Subtract> Handler select_carry_sum(Opcode& op) {
     set_carry_code(op);
     if (size_of(op.in.type) < 4) return nullptr;
     return size_of(op.in.type) == 8 ? carry_sum<Subtract, uint64_t> : carry_sum<Subtract, uint32_t>;
@@ -91,14 +80,12 @@ Handler select_carry_product(Opcode& op) {
 }
 
 /// A lambda for masks: of predicates the lanes' bits, of integers each lane's.
-template <auto F>
-Handler logic(Opcode& op) {
+template <auto F> Handler logic(Opcode& op) {
     if (op.in.type != Type::Predicate) return integers<F>(op);
     return [](Warp& w, const Instruction& in) {
         if constexpr (std::is_invocable_v<decltype(F), Mask>)
             put_predicate(w, in.destination, F(w.predicate(in.source[0])));
-        else
-            put_predicate(w, in.destination, F(w.predicate(in.source[0]), w.predicate(in.source[1])));
+        else put_predicate(w, in.destination, F(w.predicate(in.source[0]), w.predicate(in.source[1])));
     };
 }
 
@@ -144,8 +131,7 @@ uint32_t dot_product(const Instruction& in, uint32_t a, uint32_t b, uint32_t sum
     for (int k = 0; k < 4; ++k) sum += part(a, k, in.type) * part(b, k, in.type2);
     return sum;
 }
-template <class T>
-T extract_bits(T a, uint32_t from, uint32_t length) {
+template <class T> T extract_bits(T a, uint32_t from, uint32_t length) {
     constexpr uint32_t bits = 8 * sizeof(T);
     from &= 255;
     length &= 255;
@@ -154,15 +140,13 @@ T extract_bits(T a, uint32_t from, uint32_t length) {
     length = std::min(length, bits - from);
     return static_cast<T>(shifted_left(a, bits - from - length) >> (bits - length));
 }
-template <class T>
-T insert_bits(T a, T b, uint32_t from, uint32_t length) {
+template <class T> T insert_bits(T a, T b, uint32_t from, uint32_t length) {
     from &= 255;
     length &= 255;
     if (from >= 8 * sizeof(T)) return b;
     T field = static_cast<T>((length >= 64 ? ~uint64_t{0} : (uint64_t{1} << length) - 1) << from);
     return (b & ~field) | (shifted_left(a, from) & field);
 }
-
 }  // namespace
 
 Handler integer_add(Opcode& op) {
@@ -290,5 +274,4 @@ std::vector<OpcodeEntry> integer_opcodes() {
          }>},
     };
 }
-
 }  // namespace ladder

@@ -8,15 +8,12 @@
 
 #include "access.h"
 #include "opcode_templates.h"
-#include "small_float.h"
 
 namespace ladder {
 namespace {
-
 int element_bits(Type t) { return 8 * size_of(t); }
 
-template <class T>
-T read(const char* from) {
+template <class T> T read(const char* from) {
     T v;
     std::memcpy(&v, from, sizeof(T));
     return v;
@@ -55,8 +52,7 @@ struct Fragment {
 };
 
 /// Calls f(lane, register, element, row of C, column of C).
-template <class F>
-void for_accumulator(const Fragment& c, F f) {
+template <class F> void for_accumulator(const Fragment& c, F f) {
     bool packed = c.type == Type::F16;
     for (int l = 0; l < kLanes; ++l)
         for (int r = 0; r < c.count; ++r)
@@ -123,15 +119,12 @@ Handler select_mma(Opcode& op) {
 }
 
 /// ldmatrix and stmatrix: lanes 8k to 8k+7 hold the addresses of the rows of matrix k. in.code: transposed.
-template <bool Store>
-void move_matrices(Warp& w, const Instruction& in) {
+template <bool Store> void move_matrices(Warp& w, const Instruction& in) {
     Mask all = w.mask;
     int matrices = in.source_bytes;
     w.mask = matrices == 4 ? ~0u : (1u << 8 * matrices) - 1;
     Reach r;
-    reach(w, in, 0, 16, r);
-    observe(w, in, r, 16, !Store, Store);
-    count(w, r, 16, !Store);
+    access(w, in, 0, 16, !Store, r);
     w.mask = all;
     for (int k = 0; k < matrices; ++k)
         for (int l = 0; l < kLanes; ++l)
@@ -142,8 +135,7 @@ void move_matrices(Warp& w, const Instruction& in) {
                 std::memcpy(Store ? memory : lane, Store ? lane : memory, 2);
             }
 }
-template <bool Store>
-Handler select_matrix_move(Opcode& op) {
+template <bool Store> Handler select_matrix_move(Opcode& op) {
     if (!op.has("m8n8") || op.in.type != Type::B16) return nullptr;
     op.in.code = op.has("trans");
     op.in.source_bytes = op.has("x4") ? 4 : op.has("x2") ? 2 : 1;
@@ -164,8 +156,7 @@ char* slot(Warp& w, const int* registers, Type t, int lane, int e) {
 }
 
 /// wmma.load and wmma.store; in.code says whether memory holds columns.
-template <bool Store>
-void move_fragment(Warp& w, const Instruction& in) {
+template <bool Store> void move_fragment(Warp& w, const Instruction& in) {
     int each = rows(in) * columns(in) / kLanes, bytes = element_bits(in.type) / 8;
     int length = in.code ? rows(in) : columns(in);
     Reach base, r;
@@ -237,7 +228,6 @@ Handler select_wmma(Opcode& op) {
     return load ? control<whole_warp<move_fragment<false>>>(op)
                 : control<whole_warp<move_fragment<true>>>(op);
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> matrix_opcodes() {
@@ -248,5 +238,4 @@ std::vector<OpcodeEntry> matrix_opcodes() {
         {"wmma", "", select_wmma},
     };
 }
-
 }  // namespace ladder

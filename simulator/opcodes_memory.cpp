@@ -1,5 +1,4 @@
 // Loads, stores and prefetches.
-#include <bit>
 #include <cstring>
 
 #include "access.h"
@@ -7,28 +6,23 @@
 
 namespace ladder {
 namespace {
-
 uint64_t extended(uint64_t v, int bytes, bool sign) {
     int shift = 64 - 8 * bytes;
     return sign ? static_cast<uint64_t>(static_cast<int64_t>(v << shift) >> shift) : v;
 }
 
 /// Between the lanes' memory and registers that may be wider than the type.
-template <bool Load, class T>
-void move_words(Warp& w, char* const* host, size_t at, T* registers) {
+template <bool Load, class T> void move_words(Warp& w, char* const* host, size_t at, T* registers) {
     for_lanes(w.mask, [&](int l) {
         std::memcpy(Load ? static_cast<void*>(&registers[l]) : host[l] + at,
                     Load ? host[l] + at : static_cast<void*>(&registers[l]), sizeof(T));
     });
 }
-template <bool Load>
-void move_registers(Warp& w, const Instruction& in, char* const* host) {
+template <bool Load> void move_registers(Warp& w, const Instruction& in, char* const* host) {
     int n = size_of(in.type), wide = in.register_bytes;
     for (size_t k = 0, at = 0; k < in.list.size(); ++k, at += n) {
-        if (n == wide && n == 4)
-            move_words<Load>(w, host, at, w.at<uint32_t>(in.list[k]));
-        else if (n == wide && n == 8)
-            move_words<Load>(w, host, at, w.at<uint64_t>(in.list[k]));
+        if (n == wide && n == 4) move_words<Load>(w, host, at, w.at<uint32_t>(in.list[k]));
+        else if (n == wide && n == 8) move_words<Load>(w, host, at, w.at<uint64_t>(in.list[k]));
         else
             for_lanes(w.mask, [&](int l) {
                 char *lane = w.registers + in.list[k] + l * wide, *memory = host[l] + at;
@@ -45,8 +39,7 @@ void move_registers(Warp& w, const Instruction& in, char* const* host) {
 }
 
 /// A call's parameters lie in the frame, one copy for each lane.
-template <bool Load>
-bool moved_call_parameter(Warp& w, const Instruction& in) {
+template <bool Load> bool moved_call_parameter(Warp& w, const Instruction& in) {
     if (in.space != Space::CallParameter) return false;
     const Address& a = in.address[0];
     char* host[kLanes];
@@ -101,7 +94,6 @@ Handler select_st(Opcode& op) {
 Handler nothing(Opcode& op) {
     return op.has("tensormap") ? nullptr : Handler([](Warp&, const Instruction&) {});
 }
-
 }  // namespace
 
 std::vector<OpcodeEntry> memory_opcodes() {
@@ -120,5 +112,4 @@ std::vector<OpcodeEntry> memory_opcodes() {
          }},
     };
 }
-
 }  // namespace ladder

@@ -1,9 +1,7 @@
 // Shuffles, votes and the other exchanges between the lanes of a warp.
 #include <algorithm>
-#include <bit>
 
 #include "opcode_templates.h"
-#include "report.h"
 
 namespace ladder {
 void together(Warp& w, const Instruction& in, int mask_operand, Handler f) {
@@ -43,9 +41,7 @@ void together(Warp& w, const Instruction& in, int mask_operand, Handler f) {
 }
 
 namespace {
-
-template <char Mode>
-void shuffle(Warp& w, const Instruction& in) {
+template <char Mode> void shuffle(Warp& w, const Instruction& in) {
     const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]),
                    *c = w.at<uint32_t>(in.source[2]);
     uint32_t t[kLanes];
@@ -83,8 +79,7 @@ void vote(Warp& w, const Instruction& in) {
     put_predicate(w, in.destination, yes ? ~0u : 0);
 }
 
-template <class T>
-void match(Warp& w, const Instruction& in) {
+template <class T> void match(Warp& w, const Instruction& in) {
     const T* a = w.at<T>(in.source[0]);
     uint32_t t[kLanes];
     Mask all = 0;
@@ -98,8 +93,7 @@ void match(Warp& w, const Instruction& in) {
     if (in.destination2 >= 0) put_predicate(w, in.destination2, all);
 }
 
-template <class T>
-void redux(Warp& w, const Instruction& in) {
+template <class T> void redux(Warp& w, const Instruction& in) {
     const T* a = w.at<T>(in.source[0]);
     T v = a[w.first()];
     for_lanes(w.mask & (w.mask - 1), [&](int l) {
@@ -121,8 +115,7 @@ void elect(Warp& w, const Instruction& in) {
 }
 
 /// The handler of a .sync instruction whose operand `MaskOperand` names the lanes that take part.
-template <Handler F, int MaskOperand>
-Handler exchange(Opcode& op) {
+template <Handler F, int MaskOperand> Handler exchange(Opcode& op) {
     op.in.control = true;
     if (!op.has("sync")) return nullptr;
     return [](Warp& w, const Instruction& in) { together(w, in, in.source[MaskOperand], F); };
@@ -150,7 +143,6 @@ Handler select_redux(Opcode& op) {
     return is_signed(op.in.type) ? exchange<redux<int32_t>, 1>(op) : exchange<redux<uint32_t>, 1>(op);
 }
 void activemask(Warp& w, const Instruction& in) { put_everywhere(w, in.destination, w.mask); }
-
 }  // namespace
 
 std::vector<OpcodeEntry> warp_opcodes() {
@@ -160,5 +152,4 @@ std::vector<OpcodeEntry> warp_opcodes() {
         {"elect", "Uu", exchange<elect, 0>}, {"activemask", "d", just<activemask>},
     };
 }
-
 }  // namespace ladder

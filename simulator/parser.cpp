@@ -8,7 +8,6 @@
 
 namespace ladder {
 namespace {
-
 constexpr size_t kMaxFrame = 64u << 20;
 constexpr int kAnyNumber = 1 << 30;
 
@@ -25,7 +24,6 @@ bool toolkit_header(const string& path) {
         if (path.find(part) != string::npos) return true;
     return false;
 }
-
 }  // namespace
 
 string_view Parser::next() {
@@ -239,8 +237,7 @@ void Parser::finish_function() {
         Instruction& in = function_->code[fix.instruction];
         if (auto* table = find(&Scope::tables, fix.label, fix.scope))
             for (string_view label : *table) in.table.push_back(find_label(label));
-        else
-            in.target = find_label(fix.label);
+        else in.target = find_label(fix.label);
     }
     find_reconvergence(*function_);
     for (Instruction& in : function_->code) {
@@ -312,5 +309,4 @@ string source_file(const Instruction& in) {
     auto file = files.find(in.file);
     return file == files.end() ? "?" : file->second;
 }
-
 }  // namespace ladder

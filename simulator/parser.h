@@ -12,7 +12,6 @@
 #include "report.h"
 
 namespace ladder {
-
 using std::string;
 using std::string_view;
 
@@ -59,8 +58,7 @@ class Parser {
         int align = 1, element = 1;
         bool open = false;
     };
-    template <class T>
-    using Named = std::map<string, T, std::less<>>;
+    template <class T> using Named = std::map<string, T, std::less<>>;
     struct Scope {
         int parent = -1;
         Named<Register> registers;
@@ -83,8 +81,7 @@ class Parser {
         return tokens_[std::min(at_ + ahead, tokens_.size() - 1)].text;
     }
     bool at_end() const { return at_ + 1 >= tokens_.size(); }
-    template <class... Parts>
-    [[noreturn]] void fail(const Parts&... why) const {
+    template <class... Parts> [[noreturn]] void fail(const Parts&... why) const {
         throw ParseError(tokens_[at_ ? at_ - 1 : 0].line, say(why...));
     }
     string_view next();
@@ -99,8 +96,7 @@ class Parser {
     int splat(uint64_t bits, int bytes);
     int preset(SpecialValue value, int64_t argument, bool wide);
     /// What a name means in the innermost scope that has it, or null.
-    template <class T>
-    T* find(Named<T> Scope::*kind, string_view name, int scope) {
+    template <class T> T* find(Named<T> Scope::*kind, string_view name, int scope) {
         for (int s = scope; s >= 0; s = scopes_[s].parent)
             if (auto it = (scopes_[s].*kind).find(name); it != (scopes_[s].*kind).end()) return &it->second;
         return nullptr;
@@ -162,5 +158,4 @@ class Parser {
     std::vector<std::pair<Place, Place>> locations_;
     int location_ = -1;
 };
-
 }  // namespace ladder

@@ -7,15 +7,12 @@
 
 namespace ladder {
 namespace {
-
 constexpr int kMaxVariable = 1 << 30;
 
-template <class T>
-const T* look_up(const std::map<string_view, T>& names, string_view name) {
+template <class T> const T* look_up(const std::map<string_view, T>& names, string_view name) {
     auto it = names.find(name);
     return it == names.end() ? nullptr : &it->second;
 }
-
 }  // namespace
 
 const Type* find_type(string_view name) {
@@ -162,5 +159,4 @@ void Parser::initialise(char* to, size_t size, int element) {
         }
     } while (depth > 0);
 }
-
 }  // namespace ladder

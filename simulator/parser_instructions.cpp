@@ -5,7 +5,6 @@
 #include "parser.h"
 
 namespace ladder {
-
 void Parser::parse_statement(string_view s) {
     if (s == ".reg") return declare_registers();
     if (s == ".loc") return parse_location();
@@ -49,14 +48,10 @@ void Parser::parse_instruction(string_view s) {
     Opcode op{{}, {}, in};
     read_opcode(op);
     in.handler = select_handler(op);
-    if (!in.handler)
-        skip_past(";");
-    else if (op.parts[0] == "call")
-        parse_call(in);
-    else if (op.parts[0] == "bra" || op.parts[0] == "brx")
-        parse_branch(in, op.parts[0] == "brx");
-    else
-        parse_operands(op);
+    if (!in.handler) skip_past(";");
+    else if (op.parts[0] == "call") parse_call(in);
+    else if (op.parts[0] == "bra" || op.parts[0] == "brx") parse_branch(in, op.parts[0] == "brx");
+    else parse_operands(op);
     function_->code.push_back(std::move(in));
 }
 
@@ -169,5 +164,4 @@ Handler select_handler(Opcode& op) {
     op.operands = it->second.operands;
     return it->second.select(op);
 }
-
 }  // namespace ladder

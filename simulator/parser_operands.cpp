@@ -7,7 +7,6 @@
 
 namespace ladder {
 namespace {
-
 /// The type of an operand that is a single register, by its letter in the opcode table.
 Type type_of(char letter, const Instruction& in) {
     switch (letter) {
@@ -31,7 +30,6 @@ Type type_of(char letter, const Instruction& in) {
         default: return in.type;
     }
 }
-
 }  // namespace
 
 void Parser::parse_operands(Opcode& op) {
@@ -205,5 +203,4 @@ void Parser::parse_address(Opcode& op, int which) {
     if (accept("+") || peek() != "]") a.displacement += integer(next());
     expect("]");
 }
-
 }  // namespace ladder

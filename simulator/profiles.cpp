@@ -8,7 +8,6 @@
 #include "counts.h"
 
 namespace ladder {
-
 Tally* Profile::of(const Function& function) {
     auto& list = functions[&function];
     if (list.empty()) list.resize(function.code.size());
@@ -22,7 +21,6 @@ std::map<const Function*, Profile>& profiles() {
 void reset_profiles() { profiles().clear(); }
 
 namespace {
-
 constexpr struct {
     const char* name;
     uint64_t LadderSimulatorCounts::*field;
@@ -96,7 +94,6 @@ void print_counts(const LadderSimulatorCounts& c) {
                         double(c.*kFields[row.field + 2].field) / double(requests));
     if (c.branches) std::printf("    %-14s %12lu of %lu\n", "divergent", c.divergent_branches, c.branches);
 }
-
 }  // namespace
 
 LadderSimulatorCounts counts_of(const Profile& profile) {
@@ -170,11 +167,9 @@ void print_profiles() {
         }
     }
 }
-
 }  // namespace ladder
 
 using namespace ladder;
-
 extern "C" {
 void ladder_simulator_reset_counts() { reset_profiles(); }
 void ladder_simulator_counts(LadderSimulatorCounts* counts) { *counts = total_counts(); }

@@ -9,7 +9,6 @@
 #include <vector>
 
 namespace ladder {
-
 constexpr int kLanes = 32;
 using Mask = uint32_t;
 
@@ -132,5 +131,4 @@ const Instruction* instruction_by_id(uint32_t id);
 /// Where an instruction comes from, as -lineinfo recorded it: the file, and file:line.
 std::string source_file(const Instruction& in);
 std::string source_place(const Instruction& in);
-
 }  // namespace ladder

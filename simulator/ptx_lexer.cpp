@@ -6,23 +6,18 @@
 
 namespace ladder {
 namespace {
-
 bool in_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '.' || c == '%';
 }
 
 size_t end_of_word(std::string_view s, size_t i) {
     while (i < s.size()) {
-        if (in_word(s[i]))
-            ++i;
-        else if (s[i] == ':' && i + 1 < s.size() && s[i + 1] == ':')
-            i += 2;
-        else
-            break;
+        if (in_word(s[i])) ++i;
+        else if (s[i] == ':' && i + 1 < s.size() && s[i + 1] == ':') i += 2;
+        else break;
     }
     return i;
 }
-
 }  // namespace
 
 std::vector<Token> tokenize(std::string_view s) {
@@ -53,17 +48,13 @@ std::vector<Token> tokenize(std::string_view s) {
             i = j;
             continue;
         }
-        if (c == '"')
-            j = skip_to("\"", j, "string");
-        else if (c == '.')
-            j = std::min(end_of_word(s, j), s.find('.', j));  // .reg.b16 is two directives
-        else if (in_word(c) || signed_number)
-            j = end_of_word(s, j);
+        if (c == '"') j = skip_to("\"", j, "string");
+        else if (c == '.') j = std::min(end_of_word(s, j), s.find('.', j));  // .reg.b16 is two directives
+        else if (in_word(c) || signed_number) j = end_of_word(s, j);
         tokens.push_back({s.substr(i, j - i), line});
         i = j;
     }
     tokens.push_back({"", line});
     return tokens;
 }
-
 }  // namespace ladder

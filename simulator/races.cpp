@@ -3,12 +3,10 @@
 #include <algorithm>
 
 #include "machine.h"
-#include "report.h"
 #include "streams.h"
 
 namespace ladder {
 namespace {
-
 uint32_t now = 1;
 
 enum Strength : uint8_t { kWeak, kVolatile, kAtomic, kCompareAndSwap };
@@ -99,13 +97,11 @@ bool already_seen(const Warp& w, const ShadowWord& s, const AccessRecord& me) {
 
 /// Keeps two readers of a word, of different threads where there are such, so that any writer meets another
 /// one.
-template <class Over>
-void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
+template <class Over> void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
     bool first =
         over(s.read[0]) || s.read[0].thread == me.thread || (same_warp(s.read[0], me) && !over(s.read[1]));
     s.read[first ? 0 : 1] = me;
 }
-
 }  // namespace
 
 uint32_t next_time() { return ++now; }
@@ -124,7 +120,6 @@ void fence(Warp& w) {
 }
 
 namespace {
-
 /// What a warp knows of its siblings and of the others, and its own time, goes to a clock of the grid.
 template <class Siblings, class Others>
 void pass_on(const Warp& w, const Siblings& siblings, uint32_t time, const Others& others, GridClock& to) {
@@ -134,7 +129,6 @@ void pass_on(const Warp& w, const Siblings& siblings, uint32_t time, const Other
     raise(to[w.grid_id], time);
     if (others) merge(to, *others);
 }
-
 }  // namespace
 
 void publish(Warp& w, const void* where) {
@@ -263,5 +257,4 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
         }
     }
 }
-
 }  // namespace ladder

@@ -15,7 +15,6 @@
 #include "program.h"
 
 namespace ladder {
-
 constexpr int kWarpsPerBlock = 32;
 struct Block;
 struct Launch;
@@ -72,5 +71,4 @@ struct LaneAccess {
     bool write, strong;
 };
 void check_race(Warp& warp, const Instruction& in, const LaneAccess& access);
-
 }  // namespace ladder

@@ -1,15 +1,10 @@
-#include "report.h"
-
-#include <bit>
 #include <cstdio>
-#include <map>
 
 #include "machine.h"
 #include "simulator_api.h"
 
 namespace ladder {
 namespace {
-
 struct Seen {
     uint64_t times = 0;
     std::string place;
@@ -34,7 +29,6 @@ void print(const Fault& fault, const std::string& details) {
     std::fprintf(stderr, "ladder simulator: fault: %s\n%s%s    %s\n", fault.kind, details.c_str(),
                  allocation.c_str(), fault.sentence.c_str());
 }
-
 }  // namespace
 
 void report(Warp& w, const Instruction& in, int lane, const Fault& fault, int times) {
@@ -64,7 +58,6 @@ void print_fault_summary() {
         if (s.times > 1)
             std::fprintf(stderr, "    %s, %s: %lu times\n", key.first.c_str(), s.place.c_str(), s.times);
 }
-
 }  // namespace ladder
 
 extern "C" uint64_t ladder_simulator_faults() { return ladder::fault_count(); }

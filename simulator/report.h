@@ -6,7 +6,6 @@
 #include "program.h"
 
 namespace ladder {
-
 struct Fault {
     const char* kind;             ///< "out of bounds"
     std::string sentence;         ///< what is wrong
@@ -38,17 +37,13 @@ uint64_t fault_count();
 void print_fault_summary();
 
 /// Texts and numbers, one after the other.
-template <class... Parts>
-std::string say(const Parts&... parts) {
+template <class... Parts> std::string say(const Parts&... parts) {
     std::string text;
     auto add = [&](const auto& part) {
-        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>)
-            text += std::to_string(part);
-        else
-            text += part;
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>) text += std::to_string(part);
+        else text += part;
     };
     (add(parts), ...);
     return text;
 }
-
 }  // namespace ladder

@@ -3,10 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "machine.h"
 #include "streams.h"
@@ -29,17 +26,6 @@ struct CUevent_st {
 };
 
 namespace ladder {
-
-/// A kernel launch with its arguments copied.
-struct LaunchRequest {
-    const void* symbol = nullptr;
-    const Function* function = nullptr;
-    dim3 grid, block, cluster{1, 1, 1};
-    bool cooperative = false, clustered = false;
-    size_t dynamic_shared = 0;
-    std::vector<char> parameters;
-};
-
 /// What cudaFuncSetAttribute changed.
 struct KernelSymbol {
     Module* module = nullptr;
@@ -69,15 +55,16 @@ void set_sticky(cudaError_t error);
 KernelSymbol* find_kernel(const void* symbol);
 const Function* find_function(const void* symbol);
 
+/// A launch with its arguments copied; no error if the runtime would accept it.
 cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arguments, size_t shared,
-                           LaunchRequest& r);
-cudaError_t check_launch(LaunchRequest& r);
-cudaError_t run_launch(const LaunchRequest& r, int operation);
+                           Launch& l);
+cudaError_t check_launch(Launch& l);
+cudaError_t run_launch(Launch l, int operation);
 
 CUstream_st& stream_of(cudaStream_t stream);
 /// Runs an operation in stream order, or adds it to the graph that the stream is captured into.
 cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run,
-                   const LaunchRequest* launch = nullptr);
+                   const Launch* launch = nullptr);
 
 /// A copy of some rows between any two kinds of memory.
 struct Rows {
@@ -97,7 +84,7 @@ Operation filling(void* to, size_t pitch, int value, size_t width, size_t height
 cudaError_t submit_and_wait(cudaStream_t stream, const char* call, Operation run);
 
 CUgraphNode_st* add_node(CUgraph_st* graph, const std::vector<CUgraphNode_st*>& after,
-                         const std::string& name, Operation run, const LaunchRequest* launch);
+                         const std::string& name, Operation run, const Launch* launch);
 
 /// The entry points of the runtime hold this.
 struct Entry {
@@ -105,10 +92,8 @@ struct Entry {
 };
 
 /// The whole of many entry points.
-template <class T, class V>
-cudaError_t give(T* to, V value) {
+template <class T, class V> cudaError_t give(T* to, V value) {
     *to = value;
     return cudaSuccess;
 }
-
 }  // namespace ladder

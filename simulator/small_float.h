@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace ladder {
-
 struct FloatFormat {
     int digits;    ///< of the significand, with the hidden one
     int smallest;  ///< exponent of the last place of subnormal numbers
@@ -59,15 +59,18 @@ struct Bfloat {
 };
 
 /// Two short values in one register.
-template <class H>
-struct Pair {
+template <class H> struct Pair {
     using Half = H;
     H low, high;
 };
-template <class T>
-constexpr bool is_pair = false;
-template <class H>
-constexpr bool is_pair<Pair<H>> = true;
+template <class T> constexpr bool is_pair = false;
+template <class H> constexpr bool is_pair<Pair<H>> = true;
+
+/// A number that C++ can reckon with.
+template <class T> auto value_of(T v) {
+    if constexpr (std::is_arithmetic_v<T>) return v;
+    else return v.value();
+}
 
 /// a * b + c of short factors, rounded once: the sum is rounded to odd, so that a later rounding to fewer
 /// digits sees on which side of a tie it lies.
@@ -79,5 +82,4 @@ inline double short_fma(double a, double b, double c) {
     if (error == 0 || (bits & 1)) return sum;
     return std::bit_cast<double>((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
-
 }  // namespace ladder

@@ -4,7 +4,6 @@
 
 namespace ladder {
 namespace {
-
 const Launch& launch(const Warp& w) { return *w.block->launch; }
 
 /// Those without axes; the last parameter has no meaning.
@@ -46,7 +45,6 @@ const std::map<std::string_view, SpecialValue> kVectors = {
     {"%cluster_ctaid",
      [](const Warp& w, int, int64_t k) -> uint64_t { return w.block->id[k] % launch(w).cluster[k]; }},
     {"%cluster_nctaid", [](const Warp& w, int, int64_t k) -> uint64_t { return launch(w).cluster[k]; }}};
-
 }  // namespace
 
 SpecialValue find_special(std::string_view name, int64_t& axis) {
@@ -60,5 +58,4 @@ SpecialValue find_special(std::string_view name, int64_t& axis) {
 
 uint64_t dynamic_shared_address(const Warp& w, int, int64_t) { return w.block->dynamic_offset; }
 uint64_t local_address(const Warp& w, int, int64_t variable) { return w.frame->local_base + variable; }
-
 }  // namespace ladder

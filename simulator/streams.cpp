@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <set>
-#include <vector>
 
 #include "machine.h"
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 struct Operation {
     int number, stream;
     uint64_t position;    ///< in its stream, from 1
@@ -49,7 +46,6 @@ const Operation* by_number(int number) {
     auto it = std::find_if(all.rbegin(), all.rend(), [&](auto& o) { return o.number == number; });
     return it == all.rend() ? nullptr : &*it;
 }
-
 }  // namespace
 
 int create_stream(bool blocking) {
@@ -145,5 +141,4 @@ void touch_by_operation(int operation, Region& region, uint64_t offset, size_t b
         }
     }
 }
-
 }  // namespace ladder

@@ -7,7 +7,6 @@
 #include "memory.h"
 
 namespace ladder {
-
 /// For each stream, how many of its operations are known to be over.
 using StreamClock = std::map<int, uint64_t>;
 
@@ -33,5 +32,4 @@ void host_waits_for_all();
 
 /// A copy's or memset's access to device memory: reports a conflict with an unordered operation.
 void touch_by_operation(int operation, Region& region, uint64_t offset, size_t bytes, bool write);
-
 }  // namespace ladder

@@ -1,22 +1,18 @@
 // A warp's paths: how they split, where they wait for each other, and which one runs.
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 
 #include "machine.h"
-#include "report.h"
 
 namespace ladder {
 namespace {
-
 constexpr int kMaxDepth = 512, kMaxLocal = 1 << 19;
 
 /// .aligned barriers, which all running lanes of a warp must reach together.
 bool aligned(const Instruction& in) {
     return in.text.starts_with("bar.") || in.text.find(".aligned") != std::string::npos;
 }
-
 }  // namespace
 
 void Warp::start(Block& owner, int number, Mask lanes) {
@@ -137,10 +133,8 @@ uint64_t Warp::run(uint64_t budget) {
         ++t.warps;
         t.threads += std::popcount(m);
         if (in.control) {
-            if (m || in.reconvergence >= 0)
-                in.handler(*this, in);
-            else
-                advance();
+            if (m || in.reconvergence >= 0) in.handler(*this, in);
+            else advance();
         } else {
             if (m) in.handler(*this, in);
             if (++pc == join_pc) arrive();
@@ -319,8 +313,7 @@ void Warp::resume_barrier(int barrier) {
         const Instruction& in = p.instruction();
         registers = p.frame->registers;
         mask = p.mask;
-        if (b && in.code == 'p')
-            for_lanes(mask, [&](int l) { at<uint32_t>(in.destination)[l] = b->count; });
+        if (b && in.code == 'p') for_lanes(mask, [&](int l) { at<uint32_t>(in.destination)[l] = b->count; });
         else if (b && in.code)
             put_predicate(*this, in.destination, (in.code == 'a' ? b->all : b->any) ? ~0u : 0);
         p = {p.pc + 1, p.mask, p.join, p.frame};
@@ -353,5 +346,4 @@ bool Warp::runnable() const {
     return running ||
            std::any_of(paths.begin(), paths.end(), [](auto& p) { return p.state != PathState::AtBarrier; });
 }
-
 }  // namespace ladder
