@@ -9,8 +9,9 @@ struct ErrorText {
     cudaError_t error;
     const char *name, *text;
 };
-#define ROW(name, text) \
-    { name, #name, text }
+// clang-format off
+#define ROW(name, text) {name, #name, text}
+// clang-format on
 const ErrorText kErrors[] = {
     ROW(cudaSuccess, "no error"),
     ROW(cudaErrorInvalidValue, "invalid argument"),

@@ -126,10 +126,10 @@ void Block::start(Launch& l, uint32_t number) {
     mbarriers.clear();
     remote.clear();
     std::fill_n(barriers, kClusterBarrier, Barrier());
-    threads = live_threads = l.threads();
+    live_threads = l.threads();
     warps.resize(l.warps_per_block);
     for (int k = 0; k < l.warps_per_block; ++k) {
-        int rest = threads - k * kLanes;
+        int rest = live_threads - k * kLanes;
         warps[k].start(*this, k, rest >= kLanes ? ~0u : (1u << rest) - 1);
     }
 }
@@ -188,7 +188,8 @@ void Block::check_members(int barrier, Warp& member) {
 void Block::check_remote() {
     for (auto& [number, access] : remote) {
         bool known = std::any_of(warps.begin(), warps.end(), [&, n = number, time = access.time](Warp& w) {
-            return w.clock.others && n < w.clock.others->size() && time < (*w.clock.others)[n];
+            return w.clock.known.others && n < w.clock.known.others->size() &&
+                   time < (*w.clock.known.others)[n];
         });
         if (!known)
             report(*access.warp, *access.in, access.lane,

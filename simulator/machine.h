@@ -143,7 +143,6 @@ struct Barrier {
     Mask warps = 0;
     uint32_t count = 0;  ///< bar.red
     bool all = true, any = false;
-    const Instruction* in = nullptr;
 };
 
 struct Mbarrier {
@@ -178,7 +177,7 @@ struct Block {
     Barrier barriers[kClusterBarrier];
     std::map<uint64_t, Mbarrier> mbarriers;
     std::map<uint32_t, RemoteAccess> remote;  ///< by the warp's number in the grid
-    int live_threads = 0, threads = 0;
+    int live_threads = 0;
     bool ended = false;
 
     void start(Launch& launch, uint32_t index);

@@ -52,16 +52,9 @@ class Shadow {
     std::vector<std::unique_ptr<ShadowWord[]>> pages_;
 };
 
-enum class RegionKind : uint8_t {
-    Device,
-    Managed,
-    Host,
-    RegisteredHost,
-    Variable,
-    Constant,
-    Internal,
-    Shared
-};
+// clang-format off
+enum class RegionKind : uint8_t { Device, Managed, Host, RegisteredHost, Variable, Constant, Internal, Shared };
+// clang-format on
 
 struct Region {
     uint64_t base = 0;  ///< device address of the first byte; shared memory: 0

@@ -168,7 +168,6 @@ void Parser::function_directives() {
         }
         if (s == ".maxntid" || s == ".reqntid") {
             function_->max_threads = std::min<int>(1024, product);
-            if (s == ".reqntid") function_->required_threads = product;
         } else if (s == ".reqnctapercluster") {
             std::copy_n(each, 3, function_->cluster);
         }

@@ -66,9 +66,8 @@ void Parser::read_opcode(Opcode& op) const {
         if (const Space* s = find_space(part)) op.spaces.push_back(*s);
         if (part == "rz" || part == "rm" || part == "rp") in.rounding = part[1];
     }
-    in.acquire = op.has("acquire") || op.has("acq_rel");
     in.release = op.has("release") || op.has("acq_rel");
-    in.strong = in.acquire || in.release || op.has("volatile") || op.has("relaxed");
+    in.strong = in.release || op.has("acquire") || op.has("volatile") || op.has("relaxed");
     in.saturate = op.has("sat");
     if (!op.spaces.empty()) in.space = op.spaces[0];
     if (!op.types.empty()) in.type = op.types[0];

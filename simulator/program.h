@@ -12,18 +12,8 @@ namespace ladder {
 constexpr int kLanes = 32;
 using Mask = uint32_t;
 
-enum class Space : uint8_t {
-    Generic,
-    Global,
-    Shared,
-    SharedCluster,
-    Local,
-    Constant,
-    Parameter,
-    CallParameter
-};
-
 // clang-format off
+enum class Space : uint8_t { Generic, Global, Shared, SharedCluster, Local, Constant, Parameter, CallParameter };
 enum class Type : uint8_t {
     B8, B16, B32, B64, B128, U8, U16, U32, U64, S8, S16, S32, S64,
     F16, BF16, F16x2, BF16x2, TF32, F32, F64, Predicate, None
@@ -55,7 +45,7 @@ struct Instruction {
     bool control = false;            ///< changes the program counter by itself
     bool predicate_negated = false;  ///< of a source predicate
     bool strong = false;             ///< volatile, relaxed, acquire or release access
-    bool acquire = false, release = false;
+    bool release = false;
     bool saturate = false;
     uint8_t code = 0;                              ///< the handler's own variant
     uint8_t relation = 0;                          ///< setp, set: which comparison
@@ -100,7 +90,7 @@ struct Function {
     std::vector<Preset> presets;
     std::vector<Parameter> parameters, results;
     int parameter_bytes = 0, shared_bytes = 0, local_bytes = 0;
-    int max_threads = 1024, required_threads = 0;
+    int max_threads = 1024;
     int cluster[3] = {0, 0, 0};
     const Instruction* not_simulated = nullptr;  ///< the first instruction without a handler
     const struct Module* module = nullptr;

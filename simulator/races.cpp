@@ -28,6 +28,11 @@ void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const G
     into = std::move(both);
 }
 
+void merge(Known& into, const Known& from) {
+    for (int k = 0; k < kWarpsPerBlock; ++k) raise(into.siblings[k], from.siblings[k]);
+    merge(into.others, from.others);
+}
+
 uint32_t first_of(const Block& b) { return b.index * static_cast<uint32_t>(b.launch->warps_per_block); }
 
 void new_epoch(Warp& w) {
@@ -48,11 +53,12 @@ inline bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
                operations_ordered(x.time, b.launch->operation);
     int warp = x.thread / kLanes, lane = x.thread % kLanes;
     if (x.block == b.index) {
-        if (warp != w.id) return x.time < w.clock.siblings[warp];
+        if (warp != w.id) return x.time < w.clock.known.siblings[warp];
         return lane == a.lane || x.time < known_by_lane(w.clock, a.lane, lane);
     }
-    uint32_t id = x.block * static_cast<uint32_t>(b.launch->warps_per_block) + static_cast<uint32_t>(warp);
-    return w.clock.others && id < w.clock.others->size() && x.time < (*w.clock.others)[id];
+    uint32_t id = x.block * b.launch->warps_per_block + warp;
+    auto& others = w.clock.known.others;
+    return others && id < others->size() && x.time < (*others)[id];
 }
 
 void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x,
@@ -115,27 +121,24 @@ void fence(Warp& w) {
     WarpClock& c = w.clock;
     c.time = c.fence_time = next_time();
     c.fenced = true;
-    c.fenced_siblings = c.siblings;
-    c.fenced_others = c.others;
+    c.fenced_known = c.known;
 }
 
 namespace {
-/// What a warp knows of its siblings and of the others, and its own time, goes to a clock of the grid.
-template <class Siblings, class Others>
-void pass_on(const Warp& w, const Siblings& siblings, uint32_t time, const Others& others, GridClock& to) {
+/// What a warp knows of the others, and its own time, goes to a clock of the grid.
+void pass_on(const Warp& w, const Known& known, uint32_t time, GridClock& to) {
     uint32_t first = first_of(*w.block), n = w.block->warps.size();
     if (to.size() < first + n) to.resize(first + n);
-    for (uint32_t k = 0; k < n; ++k) raise(to[first + k], siblings[k]);
+    for (uint32_t k = 0; k < n; ++k) raise(to[first + k], known.siblings[k]);
     raise(to[w.grid_id], time);
-    if (others) merge(to, *others);
+    if (known.others) merge(to, *known.others);
 }
 }  // namespace
 
 void publish(Warp& w, const void* where) {
-    const WarpClock& c = w.clock;
-    if (!c.fenced) return;
+    if (!w.clock.fenced) return;
     SyncLocation& s = w.block->launch->sync[where];
-    pass_on(w, c.fenced_siblings, c.fence_time, c.fenced_others, s.clock);
+    pass_on(w, w.clock.fenced_known, w.clock.fence_time, s.clock);
     ++s.version;
 }
 
@@ -152,14 +155,15 @@ void acquire(Warp& w, const void* where) {
 
 void acquire_from(Warp& w, const GridClock& clock) {
     uint32_t first = first_of(*w.block), n = w.block->warps.size();
-    for (uint32_t k = 0; k < n && first + k < clock.size(); ++k) raise(w.clock.siblings[k], clock[first + k]);
+    for (uint32_t k = 0; k < n && first + k < clock.size(); ++k)
+        raise(w.clock.known.siblings[k], clock[first + k]);
     if (w.grid_id < clock.size()) raise(w.clock.lanes_known, clock[w.grid_id]);
-    merge(w.clock.others, std::make_shared<const GridClock>(clock));
+    merge(w.clock.known.others, std::make_shared<const GridClock>(clock));
 }
 
 void release_to(Warp& w, GridClock& clock) {
     w.clock.time = next_time();
-    pass_on(w, w.clock.siblings, w.clock.time, w.clock.others, clock);
+    pass_on(w, w.clock.known, w.clock.time, clock);
 }
 
 void sync_lanes(Warp& w, Mask lanes) {
@@ -180,32 +184,28 @@ void sync_lanes(Warp& w, Mask lanes) {
 
 void sync_warps(const std::vector<Warp*>& warps) {
     if (!races_on) return;
-    WarpClock all;
+    Known all, fenced;
     bool any_fenced = false;
     for (Warp* w : warps) {
-        merge(all.others, w->clock.others);
+        merge(all, w->clock.known);
         any_fenced |= w->clock.fenced;
-        for (int k = 0; k < kWarpsPerBlock; ++k) raise(all.siblings[k], w->clock.siblings[k]);
     }
-    all.time = next_time();
-    for (Warp* w : warps) all.siblings[w->id] = all.time;
-    // What one thread has fenced counts for those that meet it at a barrier and then publish.
-    if (any_fenced)
-        for (Warp* w : warps) {
-            merge(all.fenced_others, w->clock.fenced_others);
-            for (int k = 0; k < kWarpsPerBlock; ++k)
-                raise(all.fenced_siblings[k], w->clock.fenced_siblings[k]);
-            raise(all.fenced_siblings[w->id], w->clock.fence_time);
-        }
+    uint32_t time = next_time();
     for (Warp* w : warps) {
-        w->clock.time = w->clock.lanes_known = all.time;
-        w->clock.siblings = all.siblings;
-        w->clock.others = all.others;
+        all.siblings[w->id] = time;
+        // What one thread has fenced counts for those that meet it at a barrier and then publish.
+        if (any_fenced) {
+            merge(fenced, w->clock.fenced_known);
+            raise(fenced.siblings[w->id], w->clock.fence_time);
+        }
+    }
+    for (Warp* w : warps) {
+        w->clock.time = w->clock.lanes_known = time;
+        w->clock.known = all;
         if (!any_fenced) continue;
         w->clock.fenced = true;
-        w->clock.fenced_siblings = all.fenced_siblings;
-        w->clock.fenced_others = all.fenced_others;
-        w->clock.fence_time = std::max(w->clock.fence_time, all.fenced_siblings[w->id]);
+        w->clock.fenced_known = fenced;
+        raise(w->clock.fence_time, fenced.siblings[w->id]);
     }
 }
 

@@ -22,19 +22,22 @@ struct Launch;
 /// For each warp of the grid: accesses before this time are known. Missing entries are 0.
 using GridClock = std::vector<uint32_t>;
 
+/// Accesses of other warps before these times are known: those of the same block, and of other blocks.
+struct Known {
+    std::array<uint32_t, kWarpsPerBlock> siblings{};
+    std::shared_ptr<const GridClock> others;
+};
 /// What one warp knows of the others.
 struct WarpClock {
     uint32_t time = 0;
     uint32_t lanes_known = 0;  ///< all lanes of this warp know each other's accesses before this time
-    std::unique_ptr<std::array<std::array<uint32_t, kLanes>, kLanes>>
-        lane_known;  ///< more, by __syncwarp(part)
-    std::array<uint32_t, kWarpsPerBlock> siblings{};
-    std::shared_ptr<const GridClock> others;  ///< warps of other blocks
+    /// More of that, by __syncwarp(part).
+    std::unique_ptr<std::array<std::array<uint32_t, kLanes>, kLanes>> lane_known;
+    Known known;
     // What a fence has released, to be passed on by the next strong store or atomic.
     bool fenced = false;
     uint32_t fence_time = 0;
-    std::array<uint32_t, kWarpsPerBlock> fenced_siblings{};
-    std::shared_ptr<const GridClock> fenced_others;
+    Known fenced_known;
     const void* acquired_from = nullptr;
     uint64_t acquired_version = 0;
 };
