@@ -166,12 +166,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     CUstream_st& s = stream_of(stream);
     if (!s.capture || !s.capture_origin) return remember(cudaErrorIllegalState);
     *graph = s.capture;
-    for (CUstream_st* other : streams())
-        if (other->capture == *graph) {
-            other->capture = nullptr;
-            other->capture_tail.clear();
-            other->capture_origin = false;
-        }
+    auto end = [&](CUstream_st& each) {
+        if (each.capture != *graph) return;
+        each.capture = nullptr;
+        each.capture_tail.clear();
+        each.capture_origin = false;
+    };
+    for (CUstream_st* other : streams()) end(*other);
+    end(s);  // cudaStreamPerThread is not among them
     return cudaSuccess;
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {

@@ -85,8 +85,11 @@ TEST(Parser, BlamesTheLine) {
 
 // Instructions that can be read but would reach outside of their registers if they ran.
 TEST(Parser, RefusesVectorsThatDoNotFit) {
-    std::string registers = ".reg .b32 %r<20>;\n.reg .b64 %d<4>;\n.reg .f32 %f<4>;\n.shared .align 16 .b8 s[64];\n";
-    auto line_of = [&](const std::string& instruction) { return blamed_line(kernel(registers + instruction)); };
+    std::string registers =
+        ".reg .b32 %r<20>;\n.reg .b64 %d<4>;\n.reg .f32 %f<4>;\n.shared .align 16 .b8 s[64];\n";
+    auto line_of = [&](const std::string& instruction) {
+        return blamed_line(kernel(registers + instruction));
+    };
     EXPECT_EQ(line_of("mov.b64 %d0, {%r0, %r1};"), 0);
     EXPECT_EQ(line_of("mov.b64 {%r0, _}, %d0;"), 0);
     EXPECT_EQ(line_of("mov.b64 {%r0}, %d0;"), 10);

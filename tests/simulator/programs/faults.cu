@@ -1279,6 +1279,22 @@ void cleanGraph() {
     expect(host[63] == 67, "wrong increment");
 }
 
+// The stream of the thread is captured and used afterwards.
+void cleanGraphOfThread() {
+    Buffer<int> data(64, 0);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    call(cudaStreamBeginCapture(cudaStreamPerThread, cudaStreamCaptureModeThreadLocal));
+    addOne<<<1, 64, 0, cudaStreamPerThread>>>(data);
+    call(cudaStreamEndCapture(cudaStreamPerThread, &graph));
+    call(cudaGraphInstantiate(&executable, graph, 0));
+    for (int k = 0; k < 3; ++k) call(cudaGraphLaunch(executable, cudaStreamPerThread));
+    call(cudaStreamSynchronize(cudaStreamPerThread));
+    call(cudaGraphExecDestroy(executable));
+    call(cudaGraphDestroy(graph));
+    expect(data.get()[0] == 3, "wrong increment");
+}
+
 // A captured fork: the branch joins the capture by an event, and the origin waits for it.
 void cleanGraphFork() {
     Buffer<int> a(64, 0), b(64, 0);
@@ -1594,6 +1610,7 @@ const Program programs[] = {
     {"clean-pool", cleanPool, true},
     {"clean-graph", cleanGraph, true},
     {"clean-graph-fork", cleanGraphFork, true},
+    {"clean-graph-of-thread", cleanGraphOfThread, true},
     {"clean-double-buffer", cleanDoubleBuffer, true},
     {"clean-one-barrier", cleanOneBarrier, true},
     {"clean-shuffle-reduce", cleanShuffleReduce, true},
