@@ -34,18 +34,29 @@ inline double round_to(double x, const FloatFormat& f, char mode = 0) {
     return std::copysign(to_infinity ? std::numeric_limits<double>::infinity() : f.largest, x);
 }
 
-#if defined(__aarch64__)
-using Float16 = __fp16;
-#else
-using Float16 = _Float16;
-#endif
+// Half precision by its definition (IEEE 754 binary16): not every C++ compiler has the type.
 struct Half {
     uint16_t bits;
-    static Half from_single(float x) {
-        return {x != x ? uint16_t{0x7fff} : std::bit_cast<uint16_t>(Float16(x))};
+    static Half from(double x, char mode = 0) {
+        if (x != x) return {0x7fff};
+        const double y = round_to(x, kHalfFormat, mode), magnitude = std::abs(y);
+        uint16_t b = std::signbit(y) ? 0x8000 : 0;
+        if (std::isinf(y)) return {static_cast<uint16_t>(b | 0x7c00)};
+        if (magnitude < 0x1p-14)
+            return {static_cast<uint16_t>(b | static_cast<uint16_t>(magnitude * 0x1p24))};
+        const int exponent = std::ilogb(magnitude);
+        const auto digits = static_cast<uint16_t>(std::ldexp(magnitude, 10 - exponent));  // 1024 to 2047
+        return {static_cast<uint16_t>(b | (exponent + 15) << 10 | (digits - 1024))};
     }
-    static Half from(double x, char mode = 0) { return from_single(round_to(x, kHalfFormat, mode)); }
-    float value() const { return std::bit_cast<Float16>(bits); }
+    static Half from_single(float x) { return from(x); }
+    float value() const {
+        const int exponent = bits >> 10 & 31, digits = bits & 1023;
+        const float magnitude = exponent == 31 ? digits ? std::numeric_limits<float>::quiet_NaN()
+                                                        : std::numeric_limits<float>::infinity()
+                                : exponent ? std::ldexp(static_cast<float>(1024 + digits), exponent - 25)
+                                               : std::ldexp(static_cast<float>(digits), -24);
+        return bits >> 15 ? -magnitude : magnitude;
+    }
 };
 
 struct Bfloat {
