@@ -116,7 +116,8 @@ def main():
         print(f"{path}: its tables are not those of {arguments.records} (scripts/tables.py --write)", file=sys.stderr)
     if not (arguments.write or arguments.check):
         for family in dict.fromkeys(r["family"] for r in records):
-            print(f"\n## {family}: % of the ceiling\n\n{table_for(records, family, '')}")
+            what = "" if records[0]["simulated"] else ": % of the ceiling"
+            print(f"\n## {family}{what}\n\n{table_for(records, family, '')}")
     return 1 if stale else 0
 
 
