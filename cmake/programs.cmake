@@ -46,7 +46,9 @@ function(ladder_add_program source)
         CUDA_ARCHITECTURES "${architectures}"
         CUDA_RUNTIME_LIBRARY Shared)
     target_compile_options(${target} PRIVATE
-        $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo --no-compress -Xcompiler=-Wall,-Wextra>)
+        $<$<COMPILE_LANGUAGE:CUDA>:--no-compress -Xcompiler=-Wall,-Wextra>
+        # A debug build (-G) has more than the lines, and nvcc warns of both.
+        $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>)
     target_link_libraries(${target} PRIVATE ladder)
     foreach(peer IN LISTS ARG_PEERS)
         if(TARGET ${peer})
