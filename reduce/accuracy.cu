@@ -9,10 +9,11 @@
 //         compensated: TwoSum (Knuth; Kahan's and Neumaier's sums are of this kind) yields what an addition
 //                      lost, which is a float itself, and adds it up apart: as good as twice the digits.
 //         double:      floats are added in double and rounded once. Where double is fast, the simplest.
-// Cost:   compensation is six additions for one, all in the shadow of the memory; double is twice the registers.
-// The bounds (relative to the sum of |x|) are proved ones, and a sum that passes its bound is
-// reported as wrong. Text 1 sums 1e8 times 1.23 in double (122999999.998770) and says that float is worse:
-// the last row.
+// Cost:   compensation is six additions for one, all in the shadow of the memory; double is twice the
+//         registers.
+// The bounds (relative to the sum of |x|) are proved ones, and a sum that passes its bound is reported as
+//         wrong.
+// Text 1 sums 1e8 times 1.23 in double (122999999.998770) and says that float is worse: the last row.
 #include "reduce.cuh"
 
 /// A sum and what its additions have lost so far.

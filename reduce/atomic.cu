@@ -1,15 +1,14 @@
 // atomic.cu: each block adds its value to the result itself.
 //
 // Idea:   an atomic operation reads, changes and writes an address as one step that no other can come
-// between:
-//         the blocks need no array of partial results and no second pass. One atomic for each block, not for
-//         each element: atomics on one address are served one after the other.
-// Cost:   the result must hold the neutral element first; here that is a launch of one thread, and is timed.
-//         What the chip has no instruction for is a loop around compare-and-swap.
+//         between: the blocks need no array of partial results and no second pass. One atomic for each
+//         block, not for each element: atomics on one address are served one after the other.
+// Cost:   the result must hold the neutral element first; here that is a launch of one thread, and is
+//         timed. What the chip has no instruction for is a loop around compare-and-swap.
 // Wrong still: blocks come in whatever order they come, and float addition is not associative: (a + b) + c
-//         and a + (b + c) are rounded differently. So the sum of floats differs from run to run in its
-//         last digits (below the table; a max or a sum of ints does not). single_pass.cu is as fast and
-//         always the same.
+//         and a + (b + c) are rounded differently. So the sum of floats differs from run to run in its last
+//         digits (below the table; a max or a sum of ints does not). single_pass.cu is as fast and always
+//         the same.
 // Text 1's next chapter goes this way. A compare-and-swap loop must compare bits: as numbers, NaN differs
 //         from itself and the loop would never end.
 #include "reduce.cuh"

@@ -1,13 +1,12 @@
 // cooperative.cu: a barrier for the whole grid, and so one launch.
 //
 // Idea:   cooperative groups name what threads work together: a tile of 32 lanes, the block, the grid.
-// Reduced
-//         by cg::reduce is the tile; grid.sync() waits for all blocks, and then one block combines their
+//         cg::reduce reduces the tile; grid.sync() waits for all blocks, and then one block combines their
 //         values.
-// Cost:   blocks that wait for each other must all be there: a cooperative launch is refused where the
-//         grid is larger than what the multiprocessors hold at once (the occupancy calculator says how
-//         much that is). The barrier is a counter in global memory: all blocks wait, though all but one
-//         have nothing to wait for.
+// Cost:   blocks that wait for each other must all be there: a cooperative launch is refused where the grid
+//         is larger than what the multiprocessors hold at once (the occupancy calculator says how much that
+//         is). The barrier is a counter in global memory: all blocks wait, though all but one have nothing
+//         to wait for.
 // Wrong still: that wait. The block that comes last could do the rest, and the others could leave
 //         (single_pass.cu).
 // Text 1 and 3: "__syncthreads orders a block only". True of __syncthreads; this is the grid's.

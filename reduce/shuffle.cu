@@ -1,15 +1,14 @@
 // shuffle.cu: the lanes of a warp read each other's registers.
 //
-// Idea:   __shfl_down_sync hands a lane the value of the lane `delta` above it: five such steps reduce a warp
-//         without an array, without a barrier, without a race. A block then has a value a warp to combine:
-//         one small array, one barrier, and the first warp does the same again. Threads go on through the
-//         input in steps of the grid, so that this end is paid for once a block and not once for 128
-//         elements. reduce_add_sync: since compute capability 8.0 one instruction reduces the ints of a warp.
-//         It adds in 32 bits: the halves of each int are summed apart, 32 x 65535 has room, and put together
-//         in 64.
+// Idea:   __shfl_down_sync hands a lane the value of the lane `delta` above it: five such steps reduce a
+//         warp without an array, without a barrier, without a race. A block then has a value a warp to
+//         combine: one small array, one barrier, and the first warp does the same again. Threads go on
+//         through the input in steps of the grid, so that this end is paid for once a block and not once
+//         for 128 elements.
+//         reduce_add_sync: since compute capability 8.0 one instruction reduces the ints of a warp. It adds
+//         in 32 bits: the halves of each int are summed apart, 32 x 65535 has room, and put together in 64.
 // Cost:   all 32 lanes must take part. Blocks are whole warps, and lanes past the end bring the neutral
-// element;
-//         with a mask of all lanes and a block of 48 the result would be undefined.
+//         element; with a mask of all lanes and a block of 48 the result would be undefined.
 // Wrong still: loads of 4 or 8 bytes, and each waits for the addition before it; a second launch.
 // Texts: none; it is today's form of the last warp of text 2's reduceCompleteUnroll.
 #include "reduce.cuh"

@@ -6,8 +6,7 @@
 // Cost:   a multiplication for each index; above 48 KB the kernel must be allowed to
 //         (cudaFuncSetAttribute), and the larger the tile, the fewer blocks fit on a multiprocessor.
 // Wrong still: one block of 66 KB waits at its barrier with much of the multiprocessor's shared memory.
-// Larger is not
-//         faster by itself; what counts is how many bytes are under way.
+//         Larger is not faster by itself; what counts is how many bytes are under way.
 // Text 1, reduce_dynamic's mechanism on a tile; text 3, dynamic shared memory with hand-made indices.
 #include "transpose.cuh"
 

@@ -1,13 +1,12 @@
 // naive.cu: a transpose in one line, and the line can be written in two ways.
 //
 // Idea:   thread (x, y) moves one element. Neighbours in a warp differ in x, so one side of the copy is
-// coalesced (32
-//         neighbours in memory: four 32-byte sectors) and the other is a column (32 sectors, of each of which
-//         4 bytes are used). Which side should it be?
+//         coalesced (32 neighbours in memory: four 32-byte sectors) and the other is a column (32 sectors,
+//         of each of which 4 bytes are used). Which side should it be?
 // Cost:   the column side moves eight times the bytes that it needs.
 // Wrong still: exactly that. Writing is better coalesced: a warp's scattered reads can be served by L2 and
-// L1, where
-//         the rest of each sector waits for the next warp; scattered writes fill sectors only in part.
+//         L1, where the rest of each sector waits for the next warp; scattered writes fill sectors only in
+//         part.
 // Text 1: the two kernels on global memory, before shared memory.
 #include "transpose.cuh"
 

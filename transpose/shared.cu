@@ -3,15 +3,13 @@
 // Idea:   a block reads a 32 x 32 tile row by row into shared memory and writes it column by column: in
 //         global memory both sides are now rows, coalesced. The scattered side is in shared memory, which
 //         has no sectors.
-// Cost:   a barrier: the column that a warp writes was read by 32 other warps.
-// Wrong still: shared memory has banks. Element (y, x) of a tile with 32 columns lies in bank (32 y + x) mod
-// 32 = x:
-//         a whole column lies in one bank, and the 32 lanes of a warp that read it are served one after the
-//         other.
+// Cost:   a barrier: the column that a warp writes was read by all 32 warps of the block.
+// Wrong still: shared memory has banks. Element (y, x) of a tile with 32 columns lies in bank (32 y + x)
+//         mod 32, which is x: a whole column lies in one bank, and the 32 lanes of a warp that read it are
+//         served one after the other.
 // Text 1, transpose1. The text writes B[iy * N + ix] = S[tx][ty], which turns each tile but leaves it where
-// it was:
-//         the tile at (block row, block column) belongs at (block column, block row), so the block's indices
-//         swap too. With one tile (N <= 32) nobody notices, and the text checks no result.
+//         it was: the tile at (block row, block column) belongs at (block column, block row), so the
+//         block's indices swap too. With one tile (N <= 32) nobody notices, and the text checks no result.
 #include "transpose.cuh"
 
 template <typename T>

@@ -1,12 +1,11 @@
 // swizzled.cu: no conflicts, and no wasted column either.
 //
 // Idea:   keep the tile at 32 columns, but store element (y, x) in column x XOR y. Along a row, y is fixed
-// and x XOR y
-//         runs through all 32 columns; along a column, x is fixed and x XOR y does so too. Both lie in 32
-//         banks. (8-byte elements go by half warps: 16 rows of a column give 16 different pairs of banks.
-//         Free as well.)
-// Cost:   one XOR for each access. Padding is easier to read; the swizzle keeps rows aligned, which
-//         16-byte accesses (vectorized.cu) and the hardware's own copies (tma.cu) need.
+//         and x XOR y runs through all 32 columns; along a column, x is fixed and x XOR y does so too. Both
+//         lie in 32 banks. (8-byte elements go by half warps: 16 rows of a column give 16 different pairs
+//         of banks. Free as well.)
+// Cost:   one XOR for each access. Padding is easier to read; the swizzle keeps rows aligned, which 16-byte
+//         accesses (vectorized.cu) and the hardware's own copies (tma.cu) need.
 // Wrong still: what is wrong with padded.cu: 1024 threads a block, one element a thread.
 // Text 3, bank conflicts (the text knows padding only).
 #include "transpose.cuh"

@@ -2,17 +2,18 @@
 //
 // Idea:   one thread asks for a whole box of the matrix (cp.async.bulk.tensor); the tensor memory
 //         accelerator computes the addresses, skips what lies outside, lays the box into shared memory
-//         already swizzled, and counts the bytes on an mbarrier, at which the block waits. The threads
-//         only turn the tile, and another such copy takes it back. No thread holds an address or a guard.
+//         already swizzled, and counts the bytes on an mbarrier, at which the block waits. The threads only
+//         turn the tile, and another such copy takes it back. No thread holds an address or a guard.
 // Banks:  CU_TENSOR_MAP_SWIZZLE_128B keeps 16-byte chunk c of row r at c XOR (r mod 8), with rows of 128
-// bytes; so a
-//         tile is two boxes of 128 bytes side by side. A thread turns a patch of V x V elements in registers.
-//         Lanes take patches along a diagonal: eight lanes with eight different columns and eight different
-//         rows of patches hit eight different chunks both when they read and when they write.
-// Cost:   sm_90 only; base and row pitch must be multiples of 16 bytes; a tensor map for each matrix, made on
-// the host. Wrong still: nothing to win here over vectorized.cu: the memory is the limit, not the
-// instructions that it saves. Texts: none. NVIDIA's CUDA C++ Programming Guide, "Tensor Memory Access",
-// describes the instructions.
+//         bytes; so a tile is two boxes of 128 bytes side by side. A thread turns a patch of V x V elements
+//         in registers. Lanes take patches along a diagonal: eight lanes with eight different columns and
+//         eight different rows of patches hit eight different chunks both when they read and when they
+//         write.
+// Cost:   sm_90 only; base and row pitch must be multiples of 16 bytes; a tensor map for each matrix, made
+//         on the host.
+// Wrong still: nothing to win here over vectorized.cu: the memory is the limit, not the instructions that
+//         it saves.
+// Texts: none. NVIDIA's CUDA C++ Programming Guide, "Tensor Memory Access", describes the instructions.
 #include <cuda.h>
 
 #include <map>

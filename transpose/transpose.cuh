@@ -1,5 +1,4 @@
-// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles, any
-// shape.
+// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles of any shape.
 #pragma once
 #include <cstdint>
 #include <cstdio>

@@ -1,9 +1,9 @@
 // unrolled.cu: several elements a thread.
 //
 // Idea:   with 32 x 32 threads, 2 blocks fill a multiprocessor, and each thread waits for its one element.
-// Give each
-//         thread more: more loads are under way, index arithmetic and barriers are shared, and smaller blocks
-//         let a multiprocessor hold more of them, so that some read while others wait or write.
+//         Give each thread more: more loads are under way, index arithmetic and barriers are shared, and
+//         smaller blocks let a multiprocessor hold more of them, so that some read while others wait or
+//         write.
 //         rows_per_thread: 32 x 8 threads on a 32 x 32 tile, four rows each.
 //         smem_unroll_pad: 32 x 16 threads, two tiles side by side in one 1-D array; for the write the
 //         threads are numbered anew, so that a warp writes rows of B although the block is not square.

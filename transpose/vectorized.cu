@@ -1,16 +1,16 @@
 // vectorized.cu: 16 bytes an access on every side. The top rung.
 //
 // Idea:   a thread takes a patch of V x V elements (V = 4 floats or 2 doubles, 16 bytes): V loads of 16
-// bytes, a
-//         transpose in registers, V stores of 16 bytes into the tile, which is thereby transposed already.
-//         After the barrier the block copies the tile's rows out, 16 bytes a lane. A quarter of the
-//         instructions, and each thread has four loads under way. The tile is 64 wide: rows of 256 bytes and
-//         more on both sides.
+//         bytes, a transpose in registers, V stores of 16 bytes into the tile, which is thereby transposed
+//         already. After the barrier the block copies the tile's rows out, 16 bytes a lane. A quarter of
+//         the instructions, and each thread has V loads under way. A row of the tile has 256 bytes, on both
+//         sides: 64 floats or 32 doubles.
 // Banks:  a 16-byte access goes by quarter warps: 8 lanes, 128 bytes, all banks once. In the tile's row r,
 //         pack p is kept at p XOR (r / V mod 8). Eight lanes that store one pack into rows V apart hit
 //         eight different packs, and so do eight lanes that read a row.
 // Cost:   rows must start at multiples of 16 bytes; on a side where they do not, it moves single elements.
-// Wrong still: little: it runs at the copy's speed. See tma.cu for what Hopper's copy engine does.
+// Wrong still: the last few percent. It moves the bytes that a copy moves and no more, but blocks that work
+//         together reach to places that lie further apart. See tma.cu for what Hopper's copy engine does.
 // Texts: none goes this far.
 #include "geam.cuh"
 
