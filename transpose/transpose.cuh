@@ -112,12 +112,14 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
                            "--n 16384",
                            "--rows 12345 --cols 23456",
                            "--n 8192 --type double"};
-    // No cell, one, a row, a column, less and more than a tile, primes, and a side of more than 65535 tiles.
+    // No cell, one, a row, a column, less and more than a tile, odd and even; the last are ragged for every tile, with
+    // and without rows that are multiples of 16 bytes.
     for (const char* type : {"float", "double"})
         for (const char* shape :
              {"--n 0", "--n 1", "--rows 1 --cols 97", "--rows 97 --cols 1", "--rows 31 --cols 33", "--n 32",
-              "--rows 33 --cols 63", "--rows 65 --cols 129", "--rows 100 --cols 77"})
+              "--rows 33 --cols 63", "--rows 65 --cols 129", "--rows 100 --cols 77", "--rows 100 --cols 76"})
             program.test_sizes.push_back(std::string(shape) + " --type " + type);
+    // A side of more than 65535 tiles; more than 2^31 elements, and bytes past 4 GiB.
     program.large_sizes = {
         "--rows 1000 --cols 777",    "--rows 2097121 --cols 1",    "--rows 1 --cols 2097121",
         "--rows 2097121 --cols 33",  "--rows 33 --cols 2097121",   "--rows 46349 --cols 46351",
