@@ -36,6 +36,7 @@ void prove(const Problem& problem, const Options& options, Runner& runner, Measu
         return;
     }
     if (simulated()) m.counts = simulation::counts();
+    if (options.explain) m.explanation = simulation::explain();
     if (options.check == "full") {
         m.comparison = m.variant->check();
         m.status = m.comparison.ok() ? Status::ok : Status::wrong;

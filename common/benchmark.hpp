@@ -65,6 +65,7 @@ struct Measurement {
     std::vector<double> times_ms;  ///< for one launch, by round
     int batch = 0;                 ///< launches per sample
     std::optional<Counts> counts;
+    std::string explanation;  ///< --explain: the counts of each source line
 };
 
 /// How a variant is run: on the GPU (gpu_runner), or in a test by a clock that ticks as told.

@@ -44,8 +44,7 @@ int Program::run(const std::vector<Label>& labels, const std::function<int()>& b
             return EXIT_RIGHT;
         }
         if (options.explain && !options.simulate && !simulated())
-            throw UsageError(
-                "--explain: needs --simulate (a GPU keeps no such books; see scripts/profile.sh)");
+            throw UsageError("--explain: needs --simulate (on a GPU: Nsight Compute, with --profile)");
         if (options.simulate && !simulated()) return fail(simulation::start(argv), EXIT_NOTHING_RAN);
         return body();
     } catch (const UsageError& error) {
@@ -98,20 +97,15 @@ int Program::measure(const Problem& problem, std::vector<Variant> variants) {
     if (!options.json_file.empty()) json_file = std::make_unique<OutputFile>("--json", options.json_file);
     if (!options.csv_file.empty()) csv_file = std::make_unique<OutputFile>("--csv", options.csv_file);
 
-    std::string explanations;
-    if (options.explain)
-        for (Variant& v : variants)
-            // The counts of a variant are there when its check begins, and gone when the next one starts.
-            v.check = [check = v.check, &explanations, name = v.name] {
-                explanations += fmt::format("{}\n{}", name, simulation::explain());
-                return check();
-            };
-
     const std::vector<Measurement> measurements =
         run_ladder(problem, variants, options, *gpu_runner(options.cold, device.l2_bytes));
     const RunInfo run = describe_run(device, options);
     const std::vector<Figures> figures = figures_of(problem, measurements, run);
-    if (!options.quiet) fmt::print("{}{}", table(problem, measurements, figures, run), explanations);
+    if (!options.quiet) {
+        fmt::print("{}", table(problem, measurements, figures, run));
+        for (const Measurement& m : measurements)
+            if (!m.explanation.empty()) fmt::print("{}\n{}", m.variant->name, m.explanation);
+    }
     const std::string records = json_lines(problem, measurements, figures, run);
     if (json_file) json_file->write(records);
     if (csv_file) csv_file->write(csv(records));

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "revision.hpp"
 
@@ -39,7 +40,7 @@ const Measurement* find(const std::vector<Measurement>& all, Role role) {
     return nullptr;
 }
 
-// The columns of text, each as wide as its widest cell. The first two are words, the others figures.
+// The columns of text, each as wide as its widest cell.
 std::string columns(const std::vector<std::vector<std::string>>& rows) {
     const auto width = [](const std::string& s) {  // code points: the dot of a mean and its ± counts once
         return static_cast<size_t>(

@@ -80,6 +80,9 @@ class Claims(unittest.TestCase):
         self.assertRegex(stdout, r"shared\.cu:\d+  out\[.*tile\[threadIdx\.x\]\[threadIdx\.y\];\n"
                                  r" +shared loads: 32\.00 wavefronts a request \(ideal 1\.00")
 
+    def test_explain_needs_no_check(self):
+        self.assertIn("32.00 wavefronts", simulate("transpose/shared", "--explain", "--check", "none")[1])
+
     def test_what_only_a_gpu_can_run_is_skipped(self):
         code, stdout, stderr, records = simulate("transpose/tma")
         self.assertEqual(code, 77)
