@@ -5,8 +5,9 @@
     compare_with_ncu.py --check --simulator LIB --bin DIR    anywhere: simulate, compare with what was written down
 
 DIR is the build directory: DIR/tests/simulator/patterns and all programs in DIR/transpose are run. The first form
-writes a report (--out-md) and the measured counters (--out-data, h200-*.tsv); the second reads the latter and exits 1
-on any difference that allowed-differences.tsv beside them does not explain.
+writes a report (--out-md) and the measured counters (--out-data, h200-*.tsv); the second reads the latter, writes the
+report where --out-md asks for it, and exits 1 on any difference that allowed-differences.tsv beside them does not
+explain.
 """
 import argparse
 import csv
@@ -296,12 +297,16 @@ def pattern_list(command):
 def write_down(options, allowed, results, rows_of, skipped):
     """The report and the data files, as far as they go."""
     options.out_data.mkdir(parents=True, exist_ok=True)
-    options.out_md.parent.mkdir(parents=True, exist_ok=True)
     for group, rows in rows_of.items():
         (options.out_data / f"h200-{group}.tsv").write_text(data_tsv(rows))
+    write_report(options, allowed, results, skipped)
+
+
+def write_report(options, allowed, results, skipped=()):
     report = markdown(results, allowed, options.device)
     if skipped:
         report += "\nLeft out: " + ", ".join(skipped) + ".\n"
+    options.out_md.parent.mkdir(parents=True, exist_ok=True)
     options.out_md.write_text(report)
 
 
@@ -316,8 +321,7 @@ def record(options, allowed):
         except Skipped as reason:
             skipped.append(str(reason))
             continue
-        title = "Single-access patterns" if patterns else name
-        results.append((title, rows, patterns is not None))
+        results.append((title_of(group, name), rows, patterns is not None))
         rows_of.setdefault(group, []).extend(rows)
         write_down(options, allowed, results, rows_of, skipped)
     if not results:
@@ -325,10 +329,14 @@ def record(options, allowed):
     return [row for _, rows, _ in results for row in rows]
 
 
-def check(options):
+def title_of(group, name):
+    return "Single-access patterns" if group == "patterns" else name
+
+
+def check(options, allowed):
     """The rows that were written down, with the simulator's counts of today."""
-    commands = {name: command for _, name, command in programs(options.bin)}
-    rows = []
+    runs = {name: (group, command) for group, name, command in programs(options.bin)}
+    results = []
     files = sorted(options.out_data.glob("h200-*.tsv"))
     if not files:
         raise Failure(f"{options.out_data}: no h200-*.tsv")
@@ -337,15 +345,19 @@ def check(options):
         for row in parse_data(file.read_text()):
             recorded.setdefault(row["program"], []).append(row)
         for name, wanted in recorded.items():
-            if name not in commands:
+            if name not in runs:
                 raise Failure(f"{name} was measured but is not in {options.bin}")
-            simulated = simulate(options.simulator, commands[name], name)
+            group, command = runs[name]
+            simulated = simulate(options.simulator, command, name)
             for row in wanted:
                 if row["launch"] >= len(simulated):
                     raise Failure(f"{name}: launch {row['launch']} was measured, {len(simulated)} were simulated")
                 row["simulator"] = simulated[row["launch"]][row["counter"]]
-            rows += wanted
-    return rows
+            results.append((title_of(group, name), wanted, group == "patterns"))
+    results.sort(key=lambda result: not result[2])
+    if options.out_md:
+        write_report(options, allowed, results)
+    return [row for _, rows, _ in results for row in rows]
 
 
 def device_name():
@@ -362,7 +374,7 @@ def main():
     parser.add_argument("--simulator", required=True, help="the simulator's library")
     parser.add_argument("--bin", required=True, type=pathlib.Path, help="the build directory")
     parser.add_argument("--ncu", default="ncu", help="Nsight Compute's command line program")
-    parser.add_argument("--out-md", type=pathlib.Path, default=ROOT / "results" / "simulator-vs-ncu.md")
+    parser.add_argument("--out-md", type=pathlib.Path, help="default: results/simulator-vs-ncu.md; with --check none")
     parser.add_argument("--out-data", type=pathlib.Path, default=ROOT / "tests" / "simulator" / "data")
     parser.add_argument("--allowed", type=pathlib.Path,
                         default=ROOT / "tests" / "simulator" / "data" / "allowed-differences.tsv")
@@ -370,9 +382,11 @@ def main():
     parser.add_argument("--device", default=device_name(), help="the GPU on which the kept tables were measured")
     options = parser.parse_args()
     options.kept = options.kept or options.bin / "ncu"
+    if not options.check:
+        options.out_md = options.out_md or ROOT / "results" / "simulator-vs-ncu.md"
     allowed = parse_allowed(options.allowed.read_text()) if options.allowed.exists() else []
     try:
-        rows = check(options) if options.check else record(options, allowed)
+        rows = check(options, allowed) if options.check else record(options, allowed)
     except (Failure, Skipped) as failure:
         print(f"compare_with_ncu: {failure}", file=sys.stderr)
         return 1

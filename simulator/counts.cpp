@@ -32,10 +32,9 @@ int busiest_bank(const uint64_t* address, Mask active, int bytes) {
     return worst;
 }
 
-/// Do all active lanes of `part` name the same address as their neighbour lane^distance, where that one is
-/// active?
-bool paired(const uint64_t* address, Mask active, Mask part, int distance) {
-    for (Mask m = active & part; m; m &= m - 1) {
+/// Do all active lanes name the same address as their neighbour lane^distance, where that one is active?
+bool paired(const uint64_t* address, Mask active, int distance) {
+    for (Mask m = active; m; m &= m - 1) {
         int l = std::countr_zero(m), other = l ^ distance;
         if ((active >> other & 1) && address[other] != address[l]) return false;
     }
@@ -47,15 +46,11 @@ bool paired(const uint64_t* address, Mask active, Mask part, int distance) {
 // which all neighbours (lane^1, or lane^2) agree is served in half as many parts.
 int shared_wavefronts(const uint64_t* address, Mask active, int bytes, bool load) {
     if (contiguous(address, active, bytes)) return bytes <= 4 ? 1 : bytes / 4;
-    auto cost = [&](Mask part) { return busiest_bank(address, active & part, bytes); };
-    auto merges = [&](Mask part) {
-        return load && (paired(address, active, part, 1) || paired(address, active, part, 2));
-    };
-    constexpr Mask all = ~0u, halves[] = {0x0000ffff, 0xffff0000};
-    if (bytes <= 4 || (bytes == 8 && merges(all))) return cost(all);
+    int lanes = bytes <= 4 ? kLanes : kLanes * 4 / bytes;
+    if (bytes > 4 && load && (paired(address, active, 1) || paired(address, active, 2))) lanes *= 2;
     int total = 0;
-    for (Mask half : halves)
-        total += bytes == 8 || merges(half) ? cost(half) : cost(half & 0x00ff00ff) + cost(half & 0xff00ff00);
+    for (int first = 0; first < kLanes; first += lanes)
+        total += busiest_bank(address, active & (~0u >> (kLanes - lanes) << first), bytes);
     return total;
 }
 

@@ -79,7 +79,7 @@ int counted(const std::vector<int>& pattern, const std::string& access) {
 
 TEST(Counts, EqualTheHardwareOnEveryMeasuredPattern) {
     auto patterns = measured_patterns();
-    std::ifstream file(LADDER_TEST_DATA "/h200_patterns.tsv");
+    std::ifstream file(LADDER_TEST_DATA "/rule-patterns.tsv");
     int compared = 0;
     for (std::string line; std::getline(file, line);) {
         std::istringstream fields(line);
