@@ -35,8 +35,9 @@ struct Task {
     Domain domain;
     int radius;
     Coefficients<T> c;
-    int64_t steps;  ///< apply the stencil this many times; 1 without takes_steps()
-    T* scratch;     ///< with takes_steps(): room for the cells once more
+    const T* c_global;  ///< the same in device memory
+    int64_t steps;      ///< apply the stencil this many times; 1 without takes_steps()
+    T* scratch;         ///< with takes_steps(): room for the cells once more
     int multiprocessors;
 };
 
@@ -77,7 +78,7 @@ class Stencil {
 
     /// A rung: launch(task) for float and double.
     template <typename L>
-    void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
+    void variant(const std::string& name, const std::string& note, L launch, Obstacle obstacle = {}) {
         rungs.push_back({{name, note, Role::rung}, launch, launch, obstacle});
     }
     /// Work to be done once before the rungs run, outside of the timed region: prepare(task).
@@ -262,9 +263,19 @@ int Stencil::measure() {
     in.upload(input.data());
     const std::vector<double> expected = reference(shape, domain, input, steps);
 
-    Task<T> task{in.data(), out.data(), domain,         shape.radius,
-                 {},        steps,      scratch.data(), program.device.multiprocessors};
-    std::copy(shape.coefficients.begin(), shape.coefficients.end(), task.c.at);
+    Coefficients<T> c{};
+    std::copy(shape.coefficients.begin(), shape.coefficients.end(), c.at);
+    DeviceBuffer<T> c_global(MAX_COEFFICIENTS);
+    c_global.upload(c.at);
+    const Task<T> task{in.data(),
+                       out.data(),
+                       domain,
+                       shape.radius,
+                       c,
+                       c_global.data(),
+                       steps,
+                       scratch.data(),
+                       program.device.multiprocessors};
     for (const Preparation& p : preparations) launch_of<T>(p)(task);
 
     Problem problem =
