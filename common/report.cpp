@@ -199,8 +199,7 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
     if (any_above) text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
     if (!run.simulated && steps)
         text += fmt::format(
-            "steps: in one launch; each is held against a {} of its own, the bound of what does one at a "
-            "time\n",
+            "steps: in one launch; 100 % is as many times a {0}, the bound of one step at a time\n",
             problem.ceiling);
     if (!run.simulated && d.peak_bandwidth && !flops)
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
