@@ -2,7 +2,8 @@
 #pragma once
 #include "grid.cuh"
 
-/// Copies `bytes` (a multiple of 4), one Word a thread: 4, 8 or 16 bytes. With 16 it is as fast as bytes move.
+/// Copies `bytes` (a multiple of 4), one Word a thread: 4, 8 or 16 bytes. With 16 it is as fast as bytes
+/// move.
 template <typename Word>
 __global__ void copy_words(const void* in, void* out, int64_t bytes) {
     const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;

@@ -7,11 +7,11 @@
 //         read_only  `const __restrict__`: nothing else writes it, so the compiler loads it through the
 //                    read-only path (ld.global.nc), which has been L1 since Maxwell.
 //         shared     copied there by each block first.
-// Wins:   constant memory hands one word to the whole warp. While all lanes want the same c[k], as a stencil
-//         does, nothing is cheaper.
+// Wins:   constant memory hands one word to the whole warp. While all lanes want the same c[k], as a
+//         stencil does, nothing is cheaper.
 // Loses:  lanes that want different words are served one word after another. The _divergent rungs add the
-//         same terms, but lane i begins at c[1 + i mod RADIUS]: RADIUS different words at every step. For L1
-//         that is one request as before; in shared memory different words lie in different banks.
+//         same terms, but lane i begins at c[1 + i mod RADIUS]: RADIUS different words at every step. For
+//         L1 that is one request as before; in shared memory different words lie in different banks.
 // Wrong still: the cells, a word at a time (vectorized_1d.cu).
 // Text 2, stencil_1d_readonly against __constant__.
 #include "difference.cuh"

@@ -1,4 +1,5 @@
-// difference.cuh: the texts' stencil in 1-D, out[i] = sum of c[k] (in[i + k] - in[i - k]), from wherever the cells are.
+// difference.cuh: the texts' stencil in 1-D, out[i] = sum of c[k] (in[i + k] - in[i - k]), from wherever
+// the cells are.
 #pragma once
 #include "stencil.cuh"
 
@@ -19,8 +20,8 @@ __device__ auto difference(const C& c, const At& at) {
     return sum;
 }
 
-/// The same for a cell near the edge: each cell is looked up under the rule. Few blocks come here, so the code is short
-/// rather than fast: written out for every k it would be many times the rest of the kernel.
+/// The same for a cell near the edge: each cell is looked up under the rule. Few blocks come here, so the
+/// code is short rather than fast: written out for every k it would be many times the rest of the kernel.
 template <int RADIUS, typename T, typename C>
 __device__ T difference_at_edge(const T* in, const Domain& d, int64_t i, const C& c) {
     if (d.stays(i, RADIUS)) return in[i];

@@ -4,13 +4,12 @@
 
 #include <cstdint>
 
-/// What a stencil finds beyond the edge of the domain.
-/// keep: nothing; cells whose stencil would reach past the edge stay as they were. zero: zeros. clamp: the nearest
-/// cell. periodic: the domain again.
+/// What a stencil finds beyond the edge of the domain. keep: nothing; cells whose stencil would reach past
+/// the edge stay as they were. zero: zeros. clamp: the nearest cell. periodic: the domain again.
 enum class Boundary { keep, zero, clamp, periodic };
 
-/// nx x ny x nz cells; cell (x, y, z) is in[(z * ny + y) * nx + x]. A program in one or two dimensions has sides of 1,
-/// and calls the functions with as many coordinates as it has.
+/// nx x ny x nz cells; cell (x, y, z) is in[(z * ny + y) * nx + x]. A program in one or two dimensions has
+/// sides of 1, and calls the functions with as many coordinates as it has.
 struct Domain {
     int64_t nx, ny = 1, nz = 1;
     Boundary boundary = Boundary::keep;
@@ -20,8 +19,8 @@ struct Domain {
         return (z * ny + y) * nx + x;
     }
 
-    /// Do the cells begin..end - 1 and their neighbours up to `radius` away all exist on this axis? A block that asks
-    /// so for its tile on every axis, and gets a yes, needs none of the functions below.
+    /// Do the cells begin..end - 1 and their neighbours up to `radius` away all exist on this axis? A
+    /// block that asks so for its tile on every axis, and gets a yes, needs none of the functions below.
     __host__ __device__ bool inner_x(int64_t begin, int64_t end, int radius) const {
         return inner(begin, end, nx, radius);
     }
@@ -32,7 +31,8 @@ struct Domain {
         return inner(begin, end, nz, radius);
     }
 
-    /// The value at any place, under the rule. Under `keep` there is none beyond the edge (0, which no cell uses).
+    /// The value at any place, under the rule. Under `keep` there is none beyond the edge (0, which no
+    /// cell uses).
     template <typename T>
     __host__ __device__ T read(const T* in, int64_t x) const {
         return place(x, nx) ? in[x] : T(0);

@@ -1,5 +1,5 @@
-// reference.hpp: the host's part of this family: shapes, inputs, the right result, and how near to it is right.
-// Plain loops that use none of the kernels' functions: they are the specification.
+// reference.hpp: the host's part of this family: shapes, inputs, the right result, and how near to it is
+// right. Plain loops that use none of the kernels' functions: they are the specification.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -48,8 +48,8 @@ inline Shape difference_1d(int radius) {
     return s;
 }
 
-/// Gives the taps distinct weights that sum to 1, and the kernels the same in the order of the taps. The first gets
-/// what the others leave, more than half.
+/// Gives the taps distinct weights that sum to 1, and the kernels the same in the order of the taps. The
+/// first gets what the others leave, more than half.
 inline Shape weighted(Shape s) {
     const double count = static_cast<double>(s.taps.size());
     const double denominator = std::exp2(std::ceil(std::log2(3 * count * count)));
@@ -82,8 +82,8 @@ inline Shape box_2d(int radius) {
     return weighted(s);
 }
 
-/// 7 points at radius 1, 25 at radius 4. coefficients: the centre, then x - k, x + k, y - k, y + k, z - k, z + k for
-/// k = 1..radius.
+/// 7 points at radius 1, 25 at radius 4. coefficients: the centre, then x - k, x + k, y - k, y + k, z - k,
+/// z + k for k = 1..radius.
 inline Shape star_3d(int radius) {
     Shape s{std::to_string(6 * radius + 1) + "-point star", 3, radius, {{0, 0, 0, 0}}, {}};
     for (int k = 1; k <= radius; ++k)
@@ -150,10 +150,10 @@ std::vector<double> reference(const Shape& shape, const Domain& d, const std::ve
     return cells;
 }
 
-/// How far from the reference a kernel in type T may be. A tap's product goes through one rounding of its own and at
-/// most one for each other tap (one more where two cells are subtracted first), each of at most u times the sum of
-/// |weight x cell|. In several steps those errors add up, and the stencil may enlarge them like the cells. Cells are
-/// less than 1.
+/// How far from the reference a kernel in type T may be. A tap's product goes through one rounding of its
+/// own and at most one for each other tap (one more where two cells are subtracted first), each of at most
+/// u times the sum of |weight x cell|. In several steps those errors add up, and the stencil may enlarge
+/// them like the cells. Cells are less than 1.
 template <typename T>
 double tolerance(const Shape& shape, int64_t steps) {
     const double u = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;

@@ -1,5 +1,5 @@
-// stencil.cuh: the problem of this family. Each cell becomes a weighted sum of the cells around it, in one to three
-// dimensions, under one of four rules for what stands beyond the edge.
+// stencil.cuh: the problem of this family. Each cell becomes a weighted sum of the cells around it, in one
+// to three dimensions, under one of four rules for what stands beyond the edge.
 #pragma once
 #include <cstdio>
 #include <functional>
@@ -26,8 +26,8 @@ struct Coefficients {
     __host__ __device__ const T& operator[](int k) const { return at[k]; }
 };
 
-/// What a rung has to do, and with what. in and out are two arrays of domain.count() cells each in device memory,
-/// aligned to 256 bytes; `in` stays as it is.
+/// What a rung has to do, and with what. in and out are two arrays of domain.count() cells each in device
+/// memory, aligned to 256 bytes; `in` stays as it is.
 template <typename T>
 struct Task {
     const T* in;
@@ -41,8 +41,8 @@ struct Task {
     int multiprocessors;
 };
 
-/// Calls f(std::integral_constant<int, R>) for the R in 1..MOST that is `radius`, for kernels that take it as a template
-/// parameter.
+/// Calls f(std::integral_constant<int, R>) for the R in 1..MOST that is `radius`, for kernels that take it
+/// as a template parameter.
 template <int... LESS_ONE, typename F>
 void with_radius_of(std::integer_sequence<int, LESS_ONE...>, int radius, const F& f) {
     (void)((radius == LESS_ONE + 1 ? (f(std::integral_constant<int, LESS_ONE + 1>()), true) : false) || ...);
@@ -67,7 +67,8 @@ class Stencil {
     };
     using Obstacle = std::function<std::string(const Job&)>;
 
-    /// shape_of(radius): the stencil, difference_1d, star_2d, ... Its dimensions decide the options for the size.
+    /// shape_of(radius): the stencil, difference_1d, star_2d, ... Its dimensions decide the options for
+    /// the size.
     Stencil(const char* name, const char* about, int argc, char** argv, Shape (*shape_of)(int radius),
             int default_radius);
 

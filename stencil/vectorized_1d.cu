@@ -1,25 +1,26 @@
-// vectorized_1d.cu: 16-byte loads, neighbours by shuffle. The top rung in 1-D.
+// vectorized_1d.cu: 16 bytes a load, and the neighbours' packs from L1 or by shuffle. The top rung in 1-D.
 //
-// Idea:   a thread loads packs of 16 bytes (V = 4 floats or 2 doubles), and what it needs of its neighbours'
-//         packs it gets from their registers. A warp takes a strip of ROWS rows of 32 packs. Only the packs
-//         before the first row and behind the last are loaded besides, M = RADIUS / V of them (rounded up),
-//         by the lanes that would hold them if there were one row more.
+// Idea:   a thread takes a pack of 16 bytes (V = 4 floats or 2 doubles). What its cells need besides lies
+//         in M packs on either side, M = RADIUS / V rounded up, each at an address that is a multiple of
+//         16 too.
+//         vectorized  loads those as well: one load of 16 bytes for each. L1 has them.
+//         shuffled    asks the lanes that hold them. Only the packs before the warp's first and behind its
+//                     last are loaded, by the lanes that are nearest the end they are needed at:
 //
-//                       lane 0    lane 1   ...   lane 31
-//         row -1                                [ M packs]
-//         row 0         [pack ]   [pack ]  ...   [pack  ]     left of lane 0, row r: lane 31, row r - 1
-//         row 1         [pack ]   [pack ]  ...   [pack  ]     right of lane 31, row r: lane 0, row r + 1
-//         row ROWS      [M packs]
+//                         [ M packs]  lane 0   lane 1   ...   lane 31  [ M packs]
+//                          before      pack     pack           pack     behind
 //
-// Speed:  ROWS loads of 16 bytes are under way in each thread before the first is used; that makes the bytes
-//         under way that the memory wants (transpose/copy.cu), and no barrier holds anyone back.
-// Cost:   about 2 RADIUS shuffles a pack for floats. Strips at the edge go cell by cell.
-// Wrong still: nothing at this radius. The bytes are read once and written once, like the copy's. To be faster
-//         than that, more than one step must be taken per pass (temporal_2d.cu).
+// Speed:  as in a copy with 16 bytes a thread, a pack is under way in every thread, and no barrier holds
+//         anyone back; it is for the memory alone to say how fast.
+// Cost:   a shuffle moves 4 bytes a lane, a load 16. At radius 4 neither matters; at radius 16 the floats
+//         that a pack needs from others are 32 shuffles or 8 loads, and the table shows which is the
+//         shorter way.
+// Wrong still: nothing at this radius. The bytes are read once and written once, like the copy's. To be
+//         faster than that, a pass must take more than one step (temporal_2d.cu).
 // Text 2, stencil_1d, at the end of its road.
 #include "difference.cuh"
 
-constexpr int WARP_SIZE = 32, ROWS = 2;
+constexpr int WARP_SIZE = 32, THREADS = 128;
 
 /// 16 bytes: V cells.
 template <typename T>
@@ -28,69 +29,94 @@ struct alignas(16) Pack {
     T at[V];
 };
 
+/// A pack and M on either side of it: near[M] is the thread's own.
 template <int RADIUS, typename T>
-__global__ void __launch_bounds__(BLOCK_SIZE)
-    stencil_1d_vectorized(const T* in, T* out, Domain d, Coefficients<T> c) {
-    constexpr int V = Pack<T>::V, M = (RADIUS + V - 1) / V;
-    constexpr int STRIP = ROWS * WARP_SIZE * V;
-    constexpr unsigned ALL = 0xFFFFFFFF;
-    const int lane = threadIdx.x % WARP_SIZE;
-    const int64_t warp = blockIdx.x * int64_t{BLOCK_SIZE / WARP_SIZE} + threadIdx.x / WARP_SIZE;
-    const int64_t first = warp * STRIP;
-    if (!d.inner_x(first, first + STRIP, M * V)) {
-        for (int64_t i = first + lane; i < first + STRIP && i < d.nx; i += WARP_SIZE)
-            out[i] = difference_at_edge<RADIUS>(in, d, i, c);
-        return;
-    }
+struct Neighbourhood {
+    static constexpr int V = Pack<T>::V, M = (RADIUS + V - 1) / V;
+    Pack<T> near[M + 1 + M];
 
-    const Pack<T>* const from = reinterpret_cast<const Pack<T>*>(in + first) + lane;
-    Pack<T>* const to = reinterpret_cast<Pack<T>*>(out + first) + lane;
-    Pack<T> before = {}, behind = {}, row[ROWS];
-    if (lane >= WARP_SIZE - M) before = from[-WARP_SIZE];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) row[r] = from[r * WARP_SIZE];
-    if (lane < M) behind = from[ROWS * WARP_SIZE];
-
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-        const Pack<T>& previous = r == 0 ? before : row[r - 1];
-        const Pack<T>& next = r == ROWS - 1 ? behind : row[r + 1];
-        // cells[M * V] is the first of this lane's own pack.
-        T cells[(M + 1 + M) * V];
-#pragma unroll
-        for (int v = 0; v < V; ++v) {
-            cells[M * V + v] = row[r].at[v];
-#pragma unroll
-            for (int away = 1; away <= M; ++away) {
-                // Each lane gives what the lane `away` from it needs: past the warp's end, of another row.
-                const T to_the_right = lane >= WARP_SIZE - away ? previous.at[v] : row[r].at[v];
-                const T to_the_left = lane < away ? next.at[v] : row[r].at[v];
-                if (away * V - v <= RADIUS)
-                    cells[(M - away) * V + v] =
-                        __shfl_sync(ALL, to_the_right, (lane + WARP_SIZE - away) % WARP_SIZE);
-                if (away * V + v < V + RADIUS)
-                    cells[(M + away) * V + v] = __shfl_sync(ALL, to_the_left, (lane + away) % WARP_SIZE);
-            }
-        }
+    __device__ Pack<T> difference_of_packs(const Coefficients<T>& c) const {
         Pack<T> result;
 #pragma unroll
         for (int v = 0; v < V; ++v)
-            result.at[v] = difference<RADIUS>(c, [&](int k) { return cells[M * V + v + k]; });
-        to[r * WARP_SIZE] = result;
+            result.at[v] = difference<RADIUS>(c, [&](int k) {
+                const int cell = M * V + v + k;
+                return near[cell / V].at[cell % V];
+            });
+        return result;
     }
+};
+
+/// A block at the edge: cell by cell.
+template <int RADIUS, typename T>
+__device__ void block_at_edge(const T* in, T* out, const Domain& d, const Coefficients<T>& c, int64_t first) {
+    const int64_t end = min(first + THREADS * Pack<T>::V, d.nx);
+    for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
+        out[i] = difference_at_edge<RADIUS>(in, d, i, c);
+}
+
+template <int RADIUS, typename T>
+__global__ void stencil_1d_vectorized(const T* in, T* out, Domain d, Coefficients<T> c) {
+    constexpr int V = Pack<T>::V, M = Neighbourhood<RADIUS, T>::M;
+    const int64_t first = blockIdx.x * int64_t{THREADS * V};
+    if (!d.inner_x(first, first + THREADS * V, M * V)) return block_at_edge<RADIUS>(in, out, d, c, first);
+
+    const Pack<T>* const mine = reinterpret_cast<const Pack<T>*>(in + first) + threadIdx.x;
+    Neighbourhood<RADIUS, T> n;
+#pragma unroll
+    for (int m = -M; m <= M; ++m) n.near[M + m] = mine[m];
+    reinterpret_cast<Pack<T>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
+}
+
+template <int RADIUS, typename T>
+__global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<T> c) {
+    constexpr int V = Pack<T>::V, M = Neighbourhood<RADIUS, T>::M;
+    constexpr unsigned ALL_LANES = 0xFFFFFFFF;
+    const int64_t first = blockIdx.x * int64_t{THREADS * V};
+    if (!d.inner_x(first, first + THREADS * V, M * V)) return block_at_edge<RADIUS>(in, out, d, c, first);
+
+    const int lane = threadIdx.x % WARP_SIZE;
+    const Pack<T>* const mine = reinterpret_cast<const Pack<T>*>(in + first) + threadIdx.x;
+    Pack<T> before = {}, behind = {};
+    const Pack<T> own = mine[0];
+    if (lane >= WARP_SIZE - M) before = mine[-WARP_SIZE];
+    if (lane < M) behind = mine[WARP_SIZE];
+
+    Neighbourhood<RADIUS, T> n;
+    n.near[M] = own;
+#pragma unroll
+    for (int away = 1; away <= M; ++away)
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            // Lanes count in a ring: those past the end give what lies before or behind the warp.
+            const T to_the_right = lane >= WARP_SIZE - away ? before.at[v] : own.at[v];
+            const T to_the_left = lane < away ? behind.at[v] : own.at[v];
+            if (away * V - v <= RADIUS)
+                n.near[M - away].at[v] =
+                    __shfl_sync(ALL_LANES, to_the_right, (lane + WARP_SIZE - away) % WARP_SIZE);
+            if (away * V + v < V + RADIUS)
+                n.near[M + away].at[v] = __shfl_sync(ALL_LANES, to_the_left, (lane + away) % WARP_SIZE);
+        }
+    reinterpret_cast<Pack<T>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
 }
 
 int main(int argc, char** argv) {
-    Stencil ladder("vectorized_1d",
-                   "A 1-D stencil with 16-byte loads and shuffled edges: the top rung in 1-D.", argc, argv,
+    Stencil ladder("vectorized_1d", "A 1-D stencil with 16-byte loads: the top rung in 1-D.", argc, argv,
                    difference_1d, RADIUS);
     ladder.takes_radius();
-    ladder.variant("vectorized", "16 bytes a load, neighbours by shuffle", [](const auto& task) {
-        using T = std::decay_t<decltype(*task.in)>;
-        with_radius(task.radius, [&](auto radius) {
+    const auto tiles = [](const Domain& d, int element_bytes) {
+        return blocks(d, THREADS * 16 / element_bytes);
+    };
+    ladder.variant("vectorized", "16 bytes a load, neighbours from L1", [=](const auto& t) {
+        with_radius(t.radius, [&](auto radius) {
             stencil_1d_vectorized<radius()>
-                <<<blocks(task.domain, BLOCK_SIZE * ROWS * Pack<T>::V), BLOCK_SIZE>>>(task.in, task.out,
-                                                                                      task.domain, task.c);
+                <<<tiles(t.domain, sizeof(*t.in)), THREADS>>>(t.in, t.out, t.domain, t.c);
+        });
+    });
+    ladder.variant("shuffled", "16 bytes a load, neighbours by shuffle", [=](const auto& t) {
+        with_radius(t.radius, [&](auto radius) {
+            stencil_1d_shuffled<radius()>
+                <<<tiles(t.domain, sizeof(*t.in)), THREADS>>>(t.in, t.out, t.domain, t.c);
         });
     });
     return ladder.run();

@@ -1,4 +1,5 @@
-// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles of any shape.
+// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles of any
+// shape.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -30,8 +31,8 @@ inline dim3 tiles(Extent e, int tile_rows = TILE_DIM, int tile_cols = TILE_DIM) 
     return grid_of_tiles(ceil_div(e.cols, tile_cols), ceil_div(e.rows, tile_rows));
 }
 
-/// A copy of A, one Word a thread. The ceiling of this family is that with 16 bytes: a transpose can at best move its
-/// bytes as fast as a copy does.
+/// A copy of A, one Word a thread. The ceiling of this family is that with 16 bytes: a transpose can at
+/// best move its bytes as fast as a copy does.
 template <typename Word, typename T>
 void copy_matrix(const T* in, T* out, Extent e) {
     launch_copy<Word>(in, out, e.count() * static_cast<int64_t>(sizeof(T)));
@@ -95,8 +96,8 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
                            "--n 16384",
                            "--rows 12345 --cols 23456",
                            "--n 8192 --type double"};
-    // No cell, one, a row, a column, less and more than a tile, odd and even; the last are ragged for every tile, with
-    // and without rows that are multiples of 16 bytes.
+    // No cell, one, a row, a column, less and more than a tile, odd and even; the last are ragged for
+    // every tile, with and without rows that are multiples of 16 bytes.
     for (const char* type : {"float", "double"})
         for (const char* shape :
              {"--n 0", "--n 1", "--rows 1 --cols 97", "--rows 97 --cols 1", "--rows 31 --cols 33", "--n 32",
