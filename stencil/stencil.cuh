@@ -163,12 +163,17 @@ inline Stencil::Stencil(const char* name, const char* about, int argc, char** ar
 
 inline void Stencil::takes_radius(int most) {
     program.command_line.number("--radius", radius, 1, most, "how far a stencil reaches");
-    for (const std::string& at : {std::string("1"), std::to_string(most)}) {
-        const std::string with = " --radius " + at;
-        const char* edges[] = {"--n 40 --boundary periodic", "--nx 40 --ny 35 --boundary clamp",
-                               "--nx 40 --ny 35 --nz 37"};
-        program.test_sizes.push_back(edges[dimensions - 1] + with);
-        program.sweep_sizes.push_back(program.sweep_sizes[2] + with);
+    // A domain less than the radius, one that is little more, and one of several blocks.
+    const std::vector<const char*> shapes[] = {
+        {"--n 3 --boundary periodic", "--n 33 --boundary clamp", "--n 701 --boundary zero --type double",
+         "--n 1400"},
+        {"--n 3 --boundary periodic", "--nx 40 --ny 35 --boundary clamp", "--nx 70 --ny 45 --type double"},
+        {"--n 3 --boundary periodic", "--nx 40 --ny 12 --nz 35 --boundary clamp", "--nx 35 --ny 37 --nz 34"}};
+    for (const int64_t other : {int64_t{1}, int64_t{most}}) {
+        if (other == radius) continue;
+        const std::string with = " --radius " + std::to_string(other);
+        for (const char* size : shapes[dimensions - 1]) program.test_sizes.push_back(size + with);
+        program.sweep_sizes.push_back(program.sweep_sizes[3] + with);
     }
 }
 
