@@ -19,24 +19,18 @@
 //         faster than that, a pass must take more than one step (temporal_2d.cu).
 // Text 2, stencil_1d, at the end of its road.
 #include "difference.cuh"
+#include "packs.cuh"
 
 constexpr int WARP_SIZE = 32, THREADS = 128;
-
-/// 16 bytes: V cells.
-template <typename T>
-struct alignas(16) Pack {
-    static constexpr int V = 16 / sizeof(T);
-    T at[V];
-};
 
 /// A pack and M on either side of it: near[M] is the thread's own.
 template <int RADIUS, typename T>
 struct Neighbourhood {
-    static constexpr int V = Pack<T>::V, M = (RADIUS + V - 1) / V;
-    Pack<T> near[M + 1 + M];
+    static constexpr int V = 16 / sizeof(T), M = (RADIUS + V - 1) / V;
+    Pack<T, V> near[M + 1 + M];
 
-    __device__ Pack<T> difference_of_packs(const Coefficients<T>& c) const {
-        Pack<T> result;
+    __device__ Pack<T, V> difference_of_packs(const Coefficients<T>& c) const {
+        Pack<T, V> result;
 #pragma unroll
         for (int v = 0; v < V; ++v)
             result.at[v] = difference<RADIUS>(c, [&](int k) {
@@ -50,35 +44,35 @@ struct Neighbourhood {
 /// A block at the edge: cell by cell.
 template <int RADIUS, typename T>
 __device__ void block_at_edge(const T* in, T* out, const Domain& d, const Coefficients<T>& c, int64_t first) {
-    const int64_t end = min(first + THREADS * Pack<T>::V, d.nx);
+    const int64_t end = min(first + THREADS * int64_t{16 / sizeof(T)}, d.nx);
     for (int64_t i = first + threadIdx.x; i < end; i += THREADS)
         out[i] = difference_at_edge<RADIUS>(in, d, i, c);
 }
 
 template <int RADIUS, typename T>
 __global__ void stencil_1d_vectorized(const T* in, T* out, Domain d, Coefficients<T> c) {
-    constexpr int V = Pack<T>::V, M = Neighbourhood<RADIUS, T>::M;
+    constexpr int V = Neighbourhood<RADIUS, T>::V, M = Neighbourhood<RADIUS, T>::M;
     const int64_t first = blockIdx.x * int64_t{THREADS * V};
     if (!d.inner_x(first, first + THREADS * V, M * V)) return block_at_edge<RADIUS>(in, out, d, c, first);
 
-    const Pack<T>* const mine = reinterpret_cast<const Pack<T>*>(in + first) + threadIdx.x;
+    const Pack<T, V>* const mine = reinterpret_cast<const Pack<T, V>*>(in + first) + threadIdx.x;
     Neighbourhood<RADIUS, T> n;
 #pragma unroll
     for (int m = -M; m <= M; ++m) n.near[M + m] = mine[m];
-    reinterpret_cast<Pack<T>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
+    reinterpret_cast<Pack<T, V>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
 }
 
 template <int RADIUS, typename T>
 __global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<T> c) {
-    constexpr int V = Pack<T>::V, M = Neighbourhood<RADIUS, T>::M;
+    constexpr int V = Neighbourhood<RADIUS, T>::V, M = Neighbourhood<RADIUS, T>::M;
     constexpr unsigned ALL_LANES = 0xFFFFFFFF;
     const int64_t first = blockIdx.x * int64_t{THREADS * V};
     if (!d.inner_x(first, first + THREADS * V, M * V)) return block_at_edge<RADIUS>(in, out, d, c, first);
 
     const int lane = threadIdx.x % WARP_SIZE;
-    const Pack<T>* const mine = reinterpret_cast<const Pack<T>*>(in + first) + threadIdx.x;
-    Pack<T> before = {}, behind = {};
-    const Pack<T> own = mine[0];
+    const Pack<T, V>* const mine = reinterpret_cast<const Pack<T, V>*>(in + first) + threadIdx.x;
+    Pack<T, V> before = {}, behind = {};
+    const Pack<T, V> own = mine[0];
     if (lane >= WARP_SIZE - M) before = mine[-WARP_SIZE];
     if (lane < M) behind = mine[WARP_SIZE];
 
@@ -97,7 +91,7 @@ __global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<
             if (away * V + v < V + RADIUS)
                 n.near[M + away].at[v] = __shfl_sync(ALL_LANES, to_the_left, (lane + away) % WARP_SIZE);
         }
-    reinterpret_cast<Pack<T>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
+    reinterpret_cast<Pack<T, V>*>(out + first)[threadIdx.x] = n.difference_of_packs(c);
 }
 
 int main(int argc, char** argv) {
