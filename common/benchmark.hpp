@@ -29,6 +29,7 @@ struct Variant : Label {
     std::function<Comparison()> check = {};  ///< compares what it last computed with the CPU reference
     std::function<void()> restore = {};      ///< for in-place work: fresh input, outside of the timed region
     std::string cannot_run = {};             ///< why it is skipped here, or empty
+    int64_t steps = 1;                       ///< how many times over it does the problem's work in one launch
 };
 
 /// What the variants of one run have in common. Program::problem() fills in the first lines.
@@ -39,6 +40,7 @@ struct Problem {
     std::string headline;          ///< the problem for a person, "8192 x 8192 float"
     double bytes = 0;              ///< what the algorithm must move, not what a kernel happens to move
     double flops = 0;              ///< 0: not a figure of this family
+    double updates = 0;            ///< cells that one step updates; 0: not a figure of this family
     double working_set = 0;        ///< bytes that repeated launches touch; below 4 x L2 a result is marked
     std::string ceiling;           ///< the variant that stands for 100 %
     std::function<void()> poison;  ///< fills the output with 0xFF

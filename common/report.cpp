@@ -93,6 +93,7 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
         Figures f{summarize(m.times_ms),
                   NOT_KNOWN,
                   NOT_KNOWN,
+                  NOT_KNOWN,
                   {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
                   {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
                   false,
@@ -101,7 +102,13 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
             const double seconds = f.time_ms.median / 1e3;
             if (problem.bytes > 0) f.gbps = problem.bytes / seconds / 1e9;
             if (problem.flops > 0) f.tflops = problem.flops / seconds / 1e12;
-            if (ceiling) f.fraction_of_ceiling = estimate_ratio(ceiling->times_ms, m.times_ms);
+            const double steps = static_cast<double>(m.variant->steps);
+            if (problem.updates > 0) f.gpts = steps * problem.updates / seconds / 1e9;
+            if (ceiling) {
+                std::vector<double> ceiling_ms = ceiling->times_ms;
+                for (double& ms : ceiling_ms) ms *= steps / static_cast<double>(ceiling->variant->steps);
+                f.fraction_of_ceiling = estimate_ratio(ceiling_ms, m.times_ms);
+            }
             if (peer && m.variant->role == Role::rung)
                 f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
             f.l2_resident =
@@ -122,13 +129,17 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                                         d.multiprocessors, d.runtime);
 
     std::vector<std::vector<std::string>> rows;
-    const bool flops = problem.flops > 0;
+    const bool flops = problem.flops > 0, updates = problem.updates > 0;
+    const bool steps = std::any_of(measurements.begin(), measurements.end(),
+                                   [](const Measurement& m) { return m.variant->steps > 1; });
     if (run.simulated)
         rows.push_back({"variant", "what it shows", "shared load", "shared store", "global load",
                         "global store", "divergent", "check"});
     else
         rows.push_back({"variant", "what it shows", "time (ms)", "median", flops ? "TFLOP/s" : "GB/s",
                         "of " + problem.ceiling, "check"});
+    if (!run.simulated && updates) rows[0].insert(rows[0].end() - 2, "GPt/s");
+    if (!run.simulated && steps) rows[0].insert(rows[0].end() - 2, "steps");
     std::string notes;
     bool any_l2 = false, any_above = false;
     for (size_t i = 0; i < measurements.size(); ++i) {
@@ -155,6 +166,8 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             any_l2 |= f.l2_resident;
             any_above |= f.above_peak;
             row.push_back(rate);
+            if (updates) row.push_back(fmt::format("{:.1f}", f.gpts));
+            if (steps) row.push_back(fmt::format("{}", m.variant->steps));
             const Estimate& e = f.fraction_of_ceiling;
             row.push_back(!std::isfinite(e.value) ? "-"
                           : !std::isfinite(e.high)
@@ -162,7 +175,7 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                               : fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low)));
         } else {
             row.push_back(m.status == Status::wrong ? "WRONG" : "-");
-            row.insert(row.end(), 3, "-");
+            row.insert(row.end(), 3 + updates + steps, "-");
         }
         row.push_back(check_cell(m));
         rows.push_back(row);
@@ -184,6 +197,10 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             "divergent: branches\n";
     if (any_l2) text += "L2: the data may be found in the cache again (--cold flushes it)\n";
     if (any_above) text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
+    if (!run.simulated && steps)
+        text += fmt::format(
+            "steps: in one launch; 100 % is as many times a {0}, the bound of one step at a time\n",
+            problem.ceiling);
     if (!run.simulated && d.peak_bandwidth && !flops)
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
     return text + notes;
@@ -238,6 +255,9 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"flops", problem.flops > 0 ? json(problem.flops) : json(nullptr)},
             {"gbps", number(f.gbps)},
             {"tflops", number(f.tflops)},
+            {"updates", problem.updates > 0 ? json(problem.updates) : json(nullptr)},
+            {"steps", m.variant->steps},
+            {"gpts", number(f.gpts)},
             {"ceiling", problem.ceiling},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},

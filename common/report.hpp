@@ -20,8 +20,10 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options);
 /// What is published of one measurement. Figures that do not exist are NaN and become null, never 0.
 struct Figures {
     Summary time_ms;
-    double gbps, tflops;           ///< 1e9 bytes, 1e12 operations per second, by the median time
-    Estimate fraction_of_ceiling;  ///< paired by round
+    double gbps, tflops;  ///< 1e9 bytes, 1e12 operations per second, by the median time
+    double gpts;          ///< 1e9 updates per second, those of all steps
+    Estimate
+        fraction_of_ceiling;  ///< paired by round; the ceiling stands for one step, and is taken for each
     Estimate speedup_over_peer;
     bool l2_resident, above_peak;
 };

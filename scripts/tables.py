@@ -42,9 +42,13 @@ def rate(record):
 
 
 def ladder(records):
-    """One size: every variant with its time and rate. The ceiling's row is shown once, from the first program."""
+    """One size: every variant with its time and rate. The ceiling's row is shown once, from the first program. Updates
+    a second, and steps a launch, where the records have them."""
     ceiling = records[0]["ceiling"]
-    rows = [["program", "variant", "what it shows", "time (ms)", "GB/s", f"% of {ceiling}", "times the peer"]]
+    updates = any(r.get("gpts") is not None for r in records)
+    steps = any(r.get("steps", 1) > 1 for r in records)
+    rows = [["program", "variant", "what it shows", "time (ms)", "GB/s", *["GPt/s"] * updates, *["steps"] * steps,
+             f"% of {ceiling}", "times the peer"]]
     seen_ceiling = False
     for r in records:
         if r["time_ms_mean"] is None or (r["role"] == "ceiling" and seen_ceiling):
@@ -52,7 +56,10 @@ def ladder(records):
         seen_ceiling |= r["role"] == "ceiling"
         speedup = f'{r["speedup_over_peer"]:.3f}' if r["speedup_over_peer"] is not None else ""
         rows.append([r["program"], r["variant"], r["note"], f'{r["time_ms_mean"]:.4f} ± {r["time_ms_stddev"]:.4f}',
-                     rate(r), percent(r), speedup])
+                     rate(r), *[f'{r["gpts"]:.1f}' if r.get("gpts") else ""] * updates, *[str(r.get("steps", 1))] * steps,
+                     percent(r), speedup])
+    if not any(r["role"] == "peer" for r in records):
+        rows = [row[:-1] for row in rows]
     return markdown(rows)
 
 

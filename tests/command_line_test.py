@@ -97,5 +97,27 @@ class Transpose(unittest.TestCase):
                 self.assertEqual(file.read(), "precious")
 
 
+class Stencil(unittest.TestCase):
+    def test_an_empty_domain_is_nothing_to_do(self):
+        for arguments in (["--n", "0"], ["--n", "0", "--boundary", "periodic"]):
+            r = run("stencil/naive_1d", *arguments)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertIn("nothing to do", r.stdout)
+
+    def test_what_is_out_of_range_names_the_option_and_what_it_takes(self):
+        for option, value, allowed in (("--radius", "0", "from 1 to 16"), ("--radius", "17", "from 1 to 16"),
+                                       ("--n", "-1", "from 0 to 34359738368"), ("--boundary", "wall", "periodic")):
+            r = run("stencil/naive_1d", option, value)
+            self.assertEqual(r.returncode, 2, (option, value))
+            self.assertIn(option, r.stderr)
+            self.assertIn(allowed, r.stderr)
+        self.assertEqual(run("stencil/coefficients", "--radius", "9").returncode, 2)
+
+    def test_print_is_for_small_domains(self):
+        r = run("stencil/naive_1d", "--print")
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("256", r.stderr)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -119,6 +119,32 @@ TEST_F(Report, AllRecordsHaveTheSameKeys) {
     }
 }
 
+TEST_F(Report, StepsAreUpdatesThatAreHeldAgainstACeilingEach) {
+    for (const char* key : {"updates", "gpts"}) EXPECT_TRUE(records()[1][key].is_null()) << key;
+    EXPECT_EQ(records()[1]["steps"], 1);
+    EXPECT_EQ(text().find("GPt/s"), std::string::npos);
+
+    problem.updates = 1e6;
+    EXPECT_EQ(records()[1]["gpts"], 0.5);  // a million in 2 ms
+    EXPECT_NE(text().find(" 0.5 "), std::string::npos);
+    EXPECT_EQ(text().find("steps"), std::string::npos);
+
+    variants[1].steps = 8;
+    const json fused = records()[1], copy = records()[0];
+    EXPECT_EQ(fused["updates"], 1e6);
+    EXPECT_EQ(fused["steps"], 8);
+    EXPECT_EQ(fused["gpts"], 4.0);
+    EXPECT_EQ(fused["gbps"], 500.0);  // the bytes that must be moved are those of one step
+    EXPECT_EQ(fused["fraction_of_ceiling"], 4.0);
+    EXPECT_EQ(copy["gpts"], 1.0);
+    EXPECT_EQ(copy["fraction_of_ceiling"], 1.0);
+    EXPECT_NE(text().find("400.0 ± 0.0 %"), std::string::npos);
+    EXPECT_NE(text().find("100 % is as many times a copy"), std::string::npos);
+    const std::string t = text();
+    const std::string row = t.substr(t.find("\nbroken ") + 1);
+    EXPECT_EQ(std::count(row.begin(), row.begin() + row.find('\n'), '-'), 5) << t;  // under every figure
+}
+
 TEST_F(Report, AFewSamplesGiveNoInterval) {
     for (Measurement& m : measurements)
         if (!m.times_ms.empty()) m.times_ms.resize(3);

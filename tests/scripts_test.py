@@ -30,6 +30,7 @@ class Tables(unittest.TestCase):
         with open(self.records, "w", encoding="utf-8") as file:
             file.write(record(variant="copy", role="ceiling", fraction_of_ceiling=1.0))
             file.write(record())
+            file.write(record(variant="geam", role="peer"))
             file.write(record(problem={"rows": 1, "cols": 1}, headline="1 x 1 float", status="wrong", time_ms_mean=None, time_ms_stddev=None,
                               fraction_of_ceiling=None, fraction_low=None, fraction_high=None))
         with open(self.page, "w", encoding="utf-8") as file:
@@ -52,6 +53,16 @@ class Tables(unittest.TestCase):
         self.assertIn("| padded | padded | 75.0 ± 1.0 | WRONG |", text)
         self.assertIn("64 x 32 float; A GPU", text)
         self.assertTrue(text.startswith("before\n") and "\nafter\n" in text and "old" not in text)
+
+    def test_updates_and_steps_have_columns_where_there_are_any_and_a_peer_too(self):
+        with open(self.records, "w", encoding="utf-8") as file:
+            file.write(record(variant="copy", role="ceiling", gpts=154.3, steps=1, fraction_of_ceiling=1.0))
+            file.write(record(gpts=617.2, steps=4, fraction_of_ceiling=3.0, fraction_low=2.9, fraction_high=3.1))
+        self.run_tables("--write", self.page)
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| time (ms) | GB/s | GPt/s | steps | % of copy |\n", text)
+        self.assertIn("| padded | padded | a note | 0.5000 ± 0.0100 | 1234 | 617.2 | 4 | 300.0 ± 10.0 |\n", text)
 
     def test_a_wrong_result_has_no_row_in_the_ladder(self):
         self.run_tables("--write", self.page)

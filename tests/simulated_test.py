@@ -92,6 +92,61 @@ class Claims(unittest.TestCase):
         self.assertIn("skipped", stdout)
 
 
+class Stencil(unittest.TestCase):
+    """What stencil/ claims, and what its check rejects."""
+
+    def counts(self, program, variant, *arguments):
+        code, _, stderr, records = simulate("stencil/" + program, *arguments)
+        self.assertEqual(code, 0, stderr)
+        return records[variant]["counts"]
+
+    def statuses(self, *arguments):
+        _, _, stderr, records = simulate("tests/wrong_stencil", *arguments)
+        self.assertEqual(records["right"]["status"], "ok", stderr)
+        return {name for name, record in records.items() if record["status"] == "wrong"}
+
+    def test_the_texts_hole_at_the_left_shows_where_a_block_is_no_longer_than_the_radius(self):
+        always = {"one_halo_cell", "swapped"}
+        self.assertEqual(self.statuses("--n", "1000", "--radius", "16"), always | {"left_hole"})
+        self.assertEqual(self.statuses("--n", "1000", "--radius", "15"), always)
+
+    def test_a_right_halo_behind_the_block_shows_where_n_is_no_multiple_of_it(self):
+        for rule in ("zero", "clamp", "periodic"):
+            self.assertNotIn("right_of_block", self.statuses("--n", "1008", "--boundary", rule))
+            self.assertIn("right_of_block", self.statuses("--n", "1001", "--boundary", rule), rule)
+        self.assertIn("right_of_block", self.statuses("--n", "1001", "--boundary", "zero", "--type", "double"))
+
+    def test_a_shifted_warp_touches_a_sector_more_and_l1_absorbs_it(self):
+        naive = self.counts("naive_1d", "naive", "--n", "65536")
+        self.assertAlmostEqual(naive["global_load_sectors"], 5, delta=0.01)
+        self.assertEqual(naive["global_store_sectors"], 4)
+
+    def test_tiles_in_one_dimension_have_no_bank_conflicts(self):
+        for variant in ("static_tile", "dynamic_tile", "any_radius"):
+            counts = self.counts("shared_1d", variant)
+            self.assertEqual((counts["shared_load_wavefronts"], counts["shared_store_wavefronts"]), (1, 1), variant)
+
+    def test_coefficients(self):
+        records = simulate("stencil/coefficients", "--n", "65536")[3]
+        sectors = {name: record["counts"]["global_load_sectors"] for name, record in records.items()}
+        # Eight cells a thread at 5 sectors a request; constant memory adds no load of global memory, read_only adds four
+        # at 1 sector, where lanes want one word or four.
+        for place in ("parameter", "constant"):
+            for order in ("", "_divergent"):
+                self.assertAlmostEqual(sectors[place + order], 5, delta=0.02)
+        for order in ("", "_divergent"):
+            self.assertAlmostEqual(sectors["read_only" + order], (8 * 5 + 4 * 1) / 12, delta=0.02)
+            self.assertEqual(records["shared" + order]["counts"]["shared_load_wavefronts"], 1)
+
+    def test_the_top_rungs_in_1d_move_16_bytes_a_lane(self):
+        for element in ("float", "double"):
+            for variant in ("vectorized", "shuffled"):
+                counts = self.counts("vectorized_1d", variant, "--n", "262144", "--type", element)
+                self.assertAlmostEqual(counts["global_store_sectors"], 16, delta=0.4)
+            # A pack a lane is 16 sectors; what the warp needs before and behind is one load of a sector each.
+            self.assertAlmostEqual(counts["global_load_sectors"], (16 + 1 + 1) / 3, delta=0.1)
+
+
 class WrongOnPurpose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -14,11 +14,11 @@ int main(int argc, char** argv) {
     Transpose ladder("copy", "Copies with 4, 8 and 16 bytes a thread: the ceiling of the transpose family.",
                      argc, argv);
     ladder.copy("copy_4_bytes", "a float a thread",
-                [](auto in, auto out, Extent e) { launch_copy<uint32_t>(in, out, e); });
+                [](auto in, auto out, Extent e) { copy_matrix<uint32_t>(in, out, e); });
     ladder.copy("copy_8_bytes", "a float2 a thread",
-                [](auto in, auto out, Extent e) { launch_copy<uint2>(in, out, e); });
+                [](auto in, auto out, Extent e) { copy_matrix<uint2>(in, out, e); });
     ladder.copy("copy_16_bytes", "a float4 a thread",
-                [](auto in, auto out, Extent e) { launch_copy<uint4>(in, out, e); });
+                [](auto in, auto out, Extent e) { copy_matrix<uint4>(in, out, e); });
     ladder.copy("memcpy", "cudaMemcpyAsync, device to device", [](auto in, auto out, Extent e) {
         CHECK_CUDA_CALL(cudaMemcpyAsync(out, in, e.count() * sizeof(*in), cudaMemcpyDeviceToDevice));
     });

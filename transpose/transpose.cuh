@@ -1,4 +1,5 @@
-// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles of any shape.
+// transpose.cuh: the problem of this family. B = transpose of A, for rows x cols floats or doubles of any
+// shape.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -7,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "copy.cuh"
 #include "device_memory.cuh"
 #include "fill.hpp"
-#include "grid.cuh"
 #include "program.hpp"
 
 /// Side of a tile in elements, as in the tutorial texts: a warp reads one row of it.
@@ -30,28 +31,11 @@ inline dim3 tiles(Extent e, int tile_rows = TILE_DIM, int tile_cols = TILE_DIM) 
     return grid_of_tiles(ceil_div(e.cols, tile_cols), ceil_div(e.rows, tile_rows));
 }
 
-/// Copies `bytes` (a multiple of 4), one Word a thread: 4, 8 or 16 bytes. The ceiling of this family is the
-/// copy with 16: a transpose can at best move its bytes as fast as a copy does.
-template <typename Word>
-__global__ void copy_words(const void* in, void* out, int64_t bytes) {
-    const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-    const int64_t words = bytes / sizeof(Word);
-    if (i < words) {
-        static_cast<Word*>(out)[i] = static_cast<const Word*>(in)[i];
-    } else {
-        // Up to three threads more copy what is left, 4 bytes each.
-        const int64_t rest = words * (sizeof(Word) / 4) + (i - words);
-        if (rest < bytes / 4) static_cast<uint32_t*>(out)[rest] = static_cast<const uint32_t*>(in)[rest];
-    }
-}
-
+/// A copy of A, one Word a thread. The ceiling of this family is that with 16 bytes: a transpose can at
+/// best move its bytes as fast as a copy does.
 template <typename Word, typename T>
-void launch_copy(const T* in, T* out, Extent e) {
-    constexpr int threads = 256;
-    const int64_t bytes = e.count() * static_cast<int64_t>(sizeof(T));
-    const int64_t work =
-        bytes / static_cast<int64_t>(sizeof(Word)) + bytes % static_cast<int64_t>(sizeof(Word)) / 4;
-    copy_words<Word><<<grid_of_tiles(ceil_div(work, threads), 1), threads>>>(in, out, bytes);
+void copy_matrix(const T* in, T* out, Extent e) {
+    launch_copy<Word>(in, out, e.count() * static_cast<int64_t>(sizeof(T)));
 }
 
 /// A program of this family: it names its variants and runs.
@@ -112,8 +96,8 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
                            "--n 16384",
                            "--rows 12345 --cols 23456",
                            "--n 8192 --type double"};
-    // No cell, one, a row, a column, less and more than a tile, odd and even; the last are ragged for every tile, with
-    // and without rows that are multiples of 16 bytes.
+    // No cell, one, a row, a column, less and more than a tile, odd and even; the last are ragged for
+    // every tile, with and without rows that are multiples of 16 bytes.
     for (const char* type : {"float", "double"})
         for (const char* shape :
              {"--n 0", "--n 1", "--rows 1 --cols 97", "--rows 97 --cols 1", "--rows 31 --cols 33", "--n 32",
@@ -126,8 +110,8 @@ inline Transpose::Transpose(const char* name, const char* about, int argc, char*
         "--rows 46352 --cols 46356", "--rows 2 --cols 1073741827", "--rows 32801 --cols 32803 --type double"};
     rungs.push_back({{"copy", "16 bytes a thread: the ceiling", Role::ceiling},
                      false,
-                     launch_copy<uint4, float>,
-                     launch_copy<uint4, double>,
+                     copy_matrix<uint4, float>,
+                     copy_matrix<uint4, double>,
                      {}});
 }
 

@@ -1,0 +1,44 @@
+// plane.cuh: what the programs in two dimensions share: the two formulas, and rows of cells in packs.
+#pragma once
+#include "packs.cuh"
+
+constexpr int WARP_SIZE = 32;
+constexpr unsigned ALL_LANES = 0xFFFFFFFF;
+
+/// The star of radius 1. at(dx, dy): the cell so far away.
+template <typename T, typename At>
+__device__ T five_points(const Coefficients<T>& c, const At& at) {
+    return c[0] * at(0, 0) + c[1] * at(-1, 0) + c[2] * at(1, 0) + c[3] * at(0, -1) + c[4] * at(0, 1);
+}
+
+/// The box of radius 1.
+template <typename T, typename At>
+__device__ T nine_points(const Coefficients<T>& c, const At& at) {
+    return c[0] * at(0, 0) +                                          //
+           c[1] * at(-1, -1) + c[2] * at(0, -1) + c[3] * at(1, -1) +  //
+           c[4] * at(-1, 0) + c[5] * at(1, 0) +                       //
+           c[6] * at(-1, 1) + c[7] * at(0, 1) + c[8] * at(1, 1);
+}
+
+/// What a thread needs of a row: V cells of its own, and the cell on either side of them.
+template <typename T, int V>
+struct Row {
+    Pack<T, V> own;
+    T west, east;
+
+    /// Cell j of -1..V; a constant, once loops are unrolled.
+    __device__ T operator[](int j) const { return j < 0 ? west : j < V ? own.at[j] : east; }
+};
+
+/// Stores row y's new cells from x on; those that the rule leaves alone as they were.
+template <typename T, int V>
+__device__ void store_row(T* out, const Domain& d, int x, int y, Pack<T, V> result,
+                          const Pack<T, V>& before) {
+    if (x >= d.nx || y >= d.ny) return;
+    if (!(d.inner_x(x, x + V, 1) && d.inner_y(y, y + 1, 1))) {
+#pragma unroll
+        for (int j = 0; j < V; ++j)
+            if (d.stays(x + j, y, 1)) result.at[j] = before.at[j];
+    }
+    *reinterpret_cast<Pack<T, V>*>(&out[d.index(x, y)]) = result;
+}
