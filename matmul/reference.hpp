@@ -72,13 +72,15 @@ constexpr double unit_roundoff() {
 /// and is useless: it lets whole tiles of k go missing. But rounding errors are of either sign, and so are the products:
 /// the squares of all partial sums s_1, ..., s_k add up to about k sum (a b)^2 for a sum that ends near 0, and to
 /// k s^2 / 3 more for one that grows evenly to s; and sum (a b)^2 is about |a|^2 |b|^2 / k, with the norms of A's row
-/// and B's column. One error has about 0.4 times the size that u allows it, so twice the estimate is some seven
-/// deviations. The last operations (times alpha, plus beta c) err by u each.
+/// and B's column. Errors turn out to have a quarter of this size, but a sum may wander far before it ends near 0: the
+/// worst of a million cells is nine times as far off as most. So six times the estimate is allowed, and a typical
+/// product is still larger than that up to k of a million. The last operations (times alpha, plus beta c) err by u each.
 inline double tolerance_of_cell(double u, const Shape& shape, double norm_a, double norm_b, double s,
                                 double c) {
     const double sum =
         std::sqrt(norm_a * norm_a * norm_b * norm_b + static_cast<double>(shape.k) * s * s / 3);
-    return 2 * u * (std::fabs(shape.alpha) * sum + std::fabs(shape.alpha * s) + std::fabs(shape.beta * c));
+    return u * (6 * std::fabs(shape.alpha) * sum + 2 * std::fabs(shape.alpha * s) +
+                2 * std::fabs(shape.beta * c));
 }
 
 /// The right C, and the comparison of others with it.
