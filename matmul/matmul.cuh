@@ -37,10 +37,14 @@ struct Task {
     int multiprocessors;
 
 #ifdef __CUDACC__
-    /// C's new element, from the sum over k. With beta = 0 the old one is not read: it may be NaN.
+    /// C's new element from the sum over k and the old one, which does not count where beta = 0: it may be NaN.
+    __device__ T combine(T sum, T old) const {
+        return beta == 0 ? alpha * sum : alpha * sum + beta * old;
+    }
+    /// Writes C's new element. With beta = 0 the old one is not read.
     __device__ void store(int row, int col, T sum) const {
-        T& cell = c[int64_t{row} * ldc + col];
-        cell = beta == 0 ? alpha * sum : alpha * sum + beta * cell;
+        T& cell = c[row * ldc + col];
+        cell = combine(sum, beta == 0 ? T{0} : cell);
     }
 #endif
     /// The task of one matrix of the batch.
@@ -93,21 +97,27 @@ class Matmul {
     /// A rung: launch(task) for float and double. It must give the same bits each time.
     template <typename L>
     void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, true, launch, launch, obstacle});
+        rungs.push_back({{name, note, Role::rung}, true, {launch, launch}, obstacle});
     }
     /// A rung for float alone. A program that has no others takes no --type double.
     void float_variant(const char* name, const char* note, Launch<float> launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, true, launch, {}, obstacle});
+        rungs.push_back({{name, note, Role::rung}, true, {launch, {}}, obstacle});
     }
     /// A rung whose additions come in no fixed order.
     template <typename L>
     void unordered(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, false, launch, launch, obstacle});
+        rungs.push_back({{name, note, Role::rung}, false, {launch, launch}, obstacle});
+    }
+    /// A rung that works on copies of its own: take(task) copies C there (and, once, A and B) before each launch, and
+    /// bring(task) brings C back after it, for the check. Neither is timed.
+    template <typename Take, typename L, typename Bring>
+    void with_copies(const char* name, const char* note, Take take, L launch, Bring bring) {
+        rungs.push_back({{name, note, Role::rung}, true, {launch, launch}, {}, {take, take}, {bring, bring}});
     }
     /// The vendor's library.
     template <typename L>
     void peer(const char* name, const char* note, L launch, Obstacle obstacle) {
-        rungs.push_back({{name, note, Role::peer}, false, launch, launch, obstacle});
+        rungs.push_back({{name, note, Role::peer}, false, {launch, launch}, obstacle});
     }
 
     /// Adds --batch-count and --broadcast.
@@ -129,11 +139,22 @@ class Matmul {
     int run();
 
  private:
-    struct Rung : Label {
-        bool ordered;
+    struct Work {
         Launch<float> f32;
         Launch<double> f64;
+        template <typename T>
+        const Launch<T>& of() const {
+            if constexpr (std::is_same_v<T, float>)
+                return f32;
+            else
+                return f64;
+        }
+    };
+    struct Rung : Label {
+        bool ordered;
+        Work launch;
         Obstacle obstacle;
+        Work take = {}, bring = {};
     };
     Shape shape() const;
     template <typename T>
@@ -223,7 +244,7 @@ inline Shape Matmul::shape() const {
 
 inline int Matmul::run() {
     bool any_double = false;
-    for (const Rung& r : rungs) any_double |= r.role == Role::rung && r.f64;
+    for (const Rung& r : rungs) any_double |= r.role == Role::rung && r.launch.f64;
     program.command_line.types(any_double ? std::vector<std::string>{"float", "double"}
                                           : std::vector<std::string>{"float"});
     if (!any_double)
@@ -327,12 +348,11 @@ int Matmul::measure() {
     std::vector<Variant> variants = {fma.variant()};
     for (const Rung& r : rungs) {
         Variant v{r};
-        if constexpr (std::is_same_v<T, float>)
-            v.launch = [&task, launch = r.f32] { launch(task); };
-        else
-            v.launch = [&task, launch = r.f64] { launch(task); };
-        v.check = [&, ordered = r.ordered, first_bits = std::make_shared<std::vector<T>>()] {
+        v.launch = [&task, launch = r.launch.of<T>()] { launch(task); };
+        v.check = [&, ordered = r.ordered, bring = r.bring.of<T>(),
+                   first_bits = std::make_shared<std::vector<T>>()] {
             if (!reference) reference.emplace(s, host_a.data(), host_b.data(), before.data(), exact, seed);
+            if (bring) bring(task);
             c.download(after.data());
             Comparison found = reference->check(after.data() + offset);
             if (!ordered || !found.ok()) return found;
@@ -342,15 +362,17 @@ int Matmul::measure() {
                 found.wrong = 1;  // near enough, but not the bits that the same kernel gave before
             return found;
         };
-        if (s.beta != 0)
-            v.restore = [&] {
-                CHECK_CUDA_CALL(cudaMemcpyAsync(c.data() + offset, fresh.data(), fresh.bytes(),
-                                                cudaMemcpyDeviceToDevice));
+        if (s.beta != 0 || r.take.of<T>())
+            v.restore = [&, take = r.take.of<T>()] {
+                if (s.beta != 0)
+                    CHECK_CUDA_CALL(cudaMemcpyAsync(c.data() + offset, fresh.data(), fresh.bytes(),
+                                                    cudaMemcpyDeviceToDevice));
+                if (take) take(task);
             };
         const Job job{program.device, s, program.options.type,
                       task.a_is_aligned() && task.b_is_aligned() && task.c_is_aligned()};
         if (r.obstacle) v.cannot_run = r.obstacle(job);
-        if (v.cannot_run.empty() && std::is_same_v<T, double> && !r.f64) v.cannot_run = "is for float alone";
+        if (v.cannot_run.empty() && !r.launch.of<T>()) v.cannot_run = "is for float alone";
         variants.push_back(v);
     }
     return program.measure(problem, variants);
