@@ -92,7 +92,8 @@ class Matmul {
     template <typename T>
     using Launch = std::function<void(const Task<T>&)>;
 
-    Matmul(const char* name, const char* about, int argc, char** argv);
+    /// `side`: m, n and k where the command line says nothing.
+    Matmul(const char* name, const char* about, int argc, char** argv, int64_t side = 4096);
 
     /// A rung: launch(task) for float and double. It must give the same bits each time.
     template <typename L>
@@ -121,8 +122,7 @@ class Matmul {
     }
 
     /// Adds --batch-count and --broadcast.
-    void takes_batch(int64_t batch_count, int64_t simulated_batch_count,
-                     const std::string& broadcast_default);
+    void takes_batch(int64_t default_count);
     /// The task has this many elements of workspace. It holds anything.
     void needs_workspace(std::function<int64_t(const Shape&, const DeviceInfo&)> elements) {
         workspace_elements = std::move(elements);
@@ -164,14 +164,14 @@ class Matmul {
 
     Program program;
     std::vector<Rung> rungs;
-    int64_t m = 4096, n = 4096, k = 4096, batch_count = 1, lda = 0, ldb = 0, ldc = 0, offset = 0;
+    int64_t m, n, k, batch_count = 1, lda = 0, ldb = 0, ldc = 0, offset = 0;
     double alpha = 1, beta = 0;
     std::string broadcast = "none", data = DATA.front();
     std::function<int64_t(const Shape&, const DeviceInfo&)> workspace_elements;
 };
 
-inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv)
-    : program("matmul", name, about, argc, argv) {
+inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv, int64_t side)
+    : program("matmul", name, about, argc, argv), m(side), n(side), k(side) {
     program.command_line.size("--m", m, 0, MAX_SIDE, 128, "rows of A and C");
     program.command_line.size("--n", n, 0, MAX_SIDE, 128, "columns of B and C");
     program.command_line.size("--k", k, 0, MAX_SIDE, 64, "columns of A, rows of B");
@@ -217,13 +217,25 @@ inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv
                            "--m 4099 --n 4097 --k 4101"};
 }
 
-inline void Matmul::takes_batch(int64_t count, int64_t simulated_count, const std::string& shared) {
-    batch_count = count;
-    broadcast = shared;
-    program.command_line.size("--batch-count", batch_count, 0, MAX_BATCH, simulated_count,
-                              "matrices in the batch");
+inline void Matmul::takes_batch(int64_t default_count) {
+    batch_count = default_count;
+    program.command_line.size("--batch-count", batch_count, 0, MAX_BATCH, 3, "products in the batch");
     program.command_line.choice("--broadcast", broadcast, {"none", "a", "b"},
-                                "which matrix the whole batch shares");
+                                "the matrix that the whole batch shares");
+    for (const char* shared : {"none", "a", "b"})
+        for (const char* shape :
+             {"--batch-count 5 --m 1 --n 1 --k 1", "--batch-count 3 --m 33 --n 17 --k 20 --beta 1",
+              "--batch-count 2 --m 3 --n 65 --k 130 --lda 131 --ldb 67 --ldc 69 --type double",
+              "--batch-count 3 --m 36 --n 40 --k 44 --data integers --offset 3",
+              "--batch-count 3 --m 36 --n 40 --k 0 --beta -2", "--batch-count 0"})
+            program.test_sizes.push_back(std::string(shape) + " --broadcast " + shared);
+    for (const char* shared : {"none", "a", "b"})
+        for (const char* shape :
+             {"--batch-count 65537 --m 3 --n 5 --k 7", "--batch-count 65536 --m 32 --n 32 --k 32",
+              "--batch-count 131073 --m 1 --n 130 --k 2 --beta 1",
+              "--batch-count 40 --m 1000 --n 1001 --k 999", "--batch-count 2 --m 65 --n 2097121 --k 5",
+              "--batch-count 2 --m 2097121 --n 65 --k 5"})
+            program.large_sizes.push_back(std::string(shape) + " --broadcast " + shared);
 }
 
 inline Shape Matmul::shape() const {
