@@ -189,13 +189,12 @@ inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv
     program.command_line.choice("--data", data, DATA, "kind of input; sums of integers are exact");
 
     program.sweep_sizes = {"--mnk 1024", "--mnk 2048", "--mnk 4096", "--m 4000 --n 3000 --k 2000"};
-    // One cell, sides on and off every tile, each side the longest once, no cell, no product; rows apart and off the
-    // 16 bytes; factors.
+    // One cell, sides on and off every tile, each side the longest once, no cell, no product; rows apart, off and on the
+    // 16 bytes; factors. The last two have several blocks of every tile, all of them ragged.
     program.test_sizes = {"--mnk 1",
                           "--m 3 --n 3 --k 431",
                           "--m 33 --n 65 --k 129",
                           "--mnk 100 --data integers",
-                          "--m 129 --n 68 --k 36",
                           "--m 1 --n 131 --k 7",
                           "--m 131 --n 1 --k 7",
                           "--mnk 0",
@@ -205,7 +204,10 @@ inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv
                           "--m 64 --n 64 --k 24 --lda 28 --ldb 68 --ldc 72 --beta 1",
                           "--m 17 --n 34 --k 33 --lda 37 --ldb 35 --ldc 41",
                           "--m 32 --n 36 --k 40 --offset 1",
-                          "--m 65 --n 33 --k 34 --type double --beta -1 --lda 35"};
+                          "--m 65 --n 33 --k 34 --type double --beta -1 --lda 35",
+                          "--m 68 --n 132 --k 20 --type double",
+                          "--m 129 --n 133 --k 37 --lda 41 --ldb 137 --ldc 139 --beta 1",
+                          "--m 132 --n 260 --k 20"};
     program.large_sizes = {"--mnk 1000",
                            "--m 1025 --n 1023 --k 1021 --beta 1",
                            "--m 30000 --n 64 --k 64",
@@ -224,10 +226,11 @@ inline void Matmul::takes_batch(int64_t default_count) {
                                 "the matrix that the whole batch shares");
     for (const char* shared : {"none", "a", "b"})
         for (const char* shape :
-             {"--batch-count 5 --m 1 --n 1 --k 1", "--batch-count 3 --m 33 --n 17 --k 20 --beta 1",
+             {"--batch-count 0", "--batch-count 5 --m 1 --n 1 --k 1",
+              "--batch-count 3 --m 33 --n 17 --k 20 --beta 1",
               "--batch-count 2 --m 3 --n 65 --k 130 --lda 131 --ldb 67 --ldc 69 --type double",
-              "--batch-count 3 --m 36 --n 40 --k 44 --data integers --offset 3",
-              "--batch-count 3 --m 36 --n 40 --k 0 --beta -2", "--batch-count 0"})
+              "--batch-count 3 --m 36 --n 40 --k 0 --beta -2",
+              "--batch-count 3 --m 36 --n 140 --k 44 --data integers --offset 3"})
             program.test_sizes.push_back(std::string(shape) + " --broadcast " + shared);
     for (const char* shared : {"none", "a", "b"})
         for (const char* shape :
