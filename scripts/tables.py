@@ -37,14 +37,15 @@ def percent(record):
 
 def rate(record):
     if record["tflops"] is not None:
-        return f'{record["tflops"]:.2f} TFLOP/s'
+        return f'{record["tflops"]:.2f}'
     return f'{record["gbps"]:.0f}' + (" (L2)" if record["l2_resident"] else "")
 
 
 def ladder(records):
     """One size: every variant with its time and rate. The ceiling's row is shown once, from the first program."""
     ceiling = records[0]["ceiling"]
-    rows = [["program", "variant", "what it shows", "time (ms)", "GB/s", f"% of {ceiling}", "times the peer"]]
+    unit = "TFLOP/s" if any(r["tflops"] is not None for r in records) else "GB/s"
+    rows = [["program", "variant", "what it shows", "time (ms)", unit, f"% of {ceiling}", "times the peer"]]
     seen_ceiling = False
     for r in records:
         if r["time_ms_mean"] is None or (r["role"] == "ceiling" and seen_ceiling):

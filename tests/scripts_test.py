@@ -53,6 +53,15 @@ class Tables(unittest.TestCase):
         self.assertIn("64 x 32 float; A GPU", text)
         self.assertTrue(text.startswith("before\n") and "\nafter\n" in text and "old" not in text)
 
+    def test_where_operations_count_the_rate_is_that_of_operations(self):
+        with open(self.records, "w", encoding="utf-8") as file:
+            file.write(record(tflops=12.34))
+        self.run_tables("--write", self.page)
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| time (ms) | TFLOP/s |", text)
+        self.assertIn("| 0.5000 ± 0.0100 | 12.34 |", text)
+
     def test_a_wrong_result_has_no_row_in_the_ladder(self):
         self.run_tables("--write", self.page)
         with open(self.page, encoding="utf-8") as file:
