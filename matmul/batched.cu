@@ -8,7 +8,8 @@
 // Grid:   65535 blocks are the most on z, so a longer batch takes several launches; the tiles of an item are counted by
 //         blockIdx.x alone, of which there are 2^31.
 // Wrong still: the tiles of the tutorial's kernel are tiled.cu's, with two loads for each multiply-add.
-// Text 2, batched matrix multiplication with `broadcast`.
+// Text 2, batched and tiled matrix multiplication; its `broadcast` of 1 and 2 is --broadcast a and b. There the number of
+//         tiles along k is counted in float, and offsets into the batch have 32 bits.
 #include "cublas.cuh"
 
 constexpr int TILE_SIZE = 32;

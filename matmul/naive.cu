@@ -9,7 +9,7 @@
 // Cost:   2 k loads for k multiply-adds in each thread: the load units have twice the work of the cores, and every
 //         element of A is loaded n times, every element of B m times.
 // Wrong still: exactly that. See tiled.cu.
-// Text 2, matrix multiplication on global memory.
+// Texts: none begins here; text 2's first kernel is the one in pitched.cu.
 #include "matmul.cuh"
 
 template <typename T>

@@ -8,7 +8,7 @@
 // Pitch:  is in bytes, and each matrix has its own: a row is found by its bytes, then read by its elements.
 // Cost:   up to a pitch less one element a row, and copies that know of it.
 // Wrong still: the row of A is used by one block only, and all of B is read for each row of C. See tiled.cu.
-// Text 2, matrix multiplication with cudaMallocPitch. There the cached row is a fixed array of 1000 and overflows beyond,
+// Text 2, matrix multiplication with pitched memory. There the cached row is a fixed array of 1000 and overflows beyond,
 //         C is indexed with the pitch of A, and the pitch counts elements in the kernel.
 #include "matmul.cuh"
 

@@ -9,7 +9,7 @@
 // Cost:   2 x TILE_SIZE^2 elements of shared memory a block.
 // Wrong still: two loads from shared memory for each multiply-add. That traffic is now the limit: a multiprocessor
 //         serves one such load of a warp a cycle, and could do four multiply-adds of a warp meanwhile. See register_1d.cu.
-// Text 2, matrix multiplication with TILE_SIZE.
+// Text 2, batched and tiled matrix multiplication (the batch is in batched.cu).
 #include "matmul.cuh"
 
 template <int TILE_SIZE, typename T>
