@@ -1,13 +1,14 @@
 // fma_ceiling.cuh: what the cores can do. The ceiling of this family: as many multiply-adds as the product takes, in
 // registers, nothing else.
 #pragma once
+#include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "benchmark.hpp"
 #include "device_memory.cuh"
-#include "grid.cuh"
+#include "parallel.hpp"
 
 constexpr int FMA_THREADS = 512, FMA_BLOCKS_PER_MULTIPROCESSOR = 2;  // 32 warps: eight for each scheduler
 constexpr int FMA_CHAINS = 8;  // of each thread, independent of each other: a result takes four cycles
@@ -22,7 +23,10 @@ __host__ __device__ T fma_start(int lane, int chain) {
 /// product of random matrices. One rounding a step, the same on every IEEE 754 machine.
 template <typename T>
 __host__ __device__ T fma_step(T x) {
-    return fma(x, x, static_cast<T>(-1.9));
+    if constexpr (std::is_same_v<T, float>)
+        return fmaf(x, x, -1.9f);
+    else
+        return fma(x, x, -1.9);
 }
 
 template <typename T>
@@ -59,16 +63,23 @@ class FmaCeiling {
  private:
     /// Every thread's sum, bit for bit.
     Comparison check() {
-        if (want.empty())
-            for (int lane = 0; lane < 32; ++lane) {
-                T sum = 0;
-                for (int c = 0; c < FMA_CHAINS; ++c) {
-                    T x = fma_start<T>(lane, c);
-                    for (int64_t step = 0; step < steps; ++step) x = fma_step(x);
-                    sum += x;
-                }
-                want.push_back(sum);
-            }
+        if (want.empty()) {
+            want.resize(32);
+            parallel_ranges(
+                32,
+                [&](int64_t begin, int64_t end) {
+                    for (int64_t lane = begin; lane < end; ++lane) {
+                        T sum = 0;
+                        for (int c = 0; c < FMA_CHAINS; ++c) {
+                            T x = fma_start<T>(static_cast<int>(lane), c);
+                            for (int64_t step = 0; step < steps; ++step) x = fma_step(x);
+                            sum += x;
+                        }
+                        want[lane] = sum;
+                    }
+                },
+                std::max<int64_t>(1, 100000 / (steps + 1)));
+        }
         std::vector<T> got(ends.count());
         ends.download(got.data());
         return compare(

@@ -215,7 +215,7 @@ inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv
                            "--m 33 --n 2097121 --k 5",
                            "--m 3 --n 5 --k 4000037",
                            "--m 46349 --n 46351 --k 3",
-                           "--m 40 --n 40 --k 70 --lda 100000003",
+                           "--m 40 --n 40 --k 70 --lda 54000001",
                            "--m 4099 --n 4097 --k 4101"};
 }
 
@@ -286,6 +286,11 @@ int Matmul::measure() {
     Shape s = shape();
     s.alpha = static_cast<T>(alpha);  // as the kernels have them
     s.beta = static_cast<T>(beta);
+    // What the device cannot hold is refused before the host works at it.
+    DeviceBuffer<T> a(offset + s.a.count()), b(offset + s.b.count()), c(offset + s.c.count());
+    DeviceBuffer<T> fresh(s.beta == 0 ? 0 : s.c.count());
+    DeviceBuffer<T> workspace(workspace_elements ? workspace_elements(s, program.device) : 0);
+
     const uint64_t seed = program.options.seed;
     const auto input = [&](const Layout& layout, uint64_t which) {
         std::vector<T> values(layout.count());
@@ -293,21 +298,17 @@ int Matmul::measure() {
         return values;
     };
     const std::vector<T> host_a = input(s.a, 0), host_b = input(s.b, 1);
-    const std::vector<T> before = s.beta == 0 ? std::vector<T>() : input(s.c, 2);
+    const std::vector<T> old_c = s.beta == 0 ? std::vector<T>() : input(s.c, 2);
     std::vector<T> after(offset + s.c.count());
-
-    DeviceBuffer<T> a(offset + s.a.count()), b(offset + s.b.count()), c(offset + s.c.count());
-    DeviceBuffer<T> fresh(static_cast<int64_t>(before.size()));
-    a.poison();
-    b.poison();
     const auto upload = [](T* to, const std::vector<T>& from) {
         if (!from.empty())
             CHECK_CUDA_CALL(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
     };
+    a.poison();
+    b.poison();
     upload(a.data() + offset, host_a);
     upload(b.data() + offset, host_b);
-    upload(fresh.data(), before);
-    DeviceBuffer<T> workspace(workspace_elements ? workspace_elements(s, program.device) : 0);
+    upload(fresh.data(), old_c);
 
     const Task<T> task{static_cast<int>(m),
                        static_cast<int>(n),
@@ -365,16 +366,15 @@ int Matmul::measure() {
         Variant v{r};
         v.launch = [&task, launch = r.launch.of<T>()] { launch(task); };
         v.check = [&, ordered = r.ordered, bring = r.bring.of<T>(),
-                   first_bits = std::make_shared<std::vector<T>>()] {
-            if (!reference) reference.emplace(s, host_a.data(), host_b.data(), before.data(), exact, seed);
+                   before = std::make_shared<std::optional<uint64_t>>()] {
+            if (!reference) reference.emplace(s, host_a.data(), host_b.data(), old_c.data(), exact, seed);
             if (bring) bring(task);
             c.download(after.data());
             Comparison found = reference->check(after.data() + offset);
-            if (!ordered || !found.ok()) return found;
-            if (first_bits->empty())
-                *first_bits = after;
-            else if (std::memcmp(first_bits->data(), after.data(), after.size() * sizeof(T)) != 0)
+            const uint64_t bits = ordered ? fingerprint(after) : 0;
+            if (found.ok() && *before && **before != bits)
                 found.wrong = 1;  // near enough, but not the bits that the same kernel gave before
+            *before = bits;
             return found;
         };
         if (s.beta != 0 || r.take.of<T>())

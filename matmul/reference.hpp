@@ -2,11 +2,13 @@
 // Plain loops in double: they are the specification.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,15 +42,44 @@ constexpr int LARGEST_INTEGER = 4;
 /// Fills the rows. What lies between them becomes NaN, all bits 1: a kernel that computes with it is found.
 template <typename T>
 void fill_rows(T* values, const Layout& layout, const std::string& data, uint64_t seed) {
-    if (data == "integers")
-        fill_small_integers(values, layout.count(), LARGEST_INTEGER, seed);
-    else
-        fill_normal(values, layout.count(), seed);
-    if (layout.ld == layout.cols) return;
-    parallel_ranges(layout.items * layout.rows, [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r)
-            std::memset(values + r * layout.ld + layout.cols, 0xFF, sizeof(T) * (layout.ld - layout.cols));
+    const int64_t rows = layout.items * layout.rows, cols = layout.cols;
+    const auto fill = [&](T* dense) {
+        if (data == "integers")
+            fill_small_integers(dense, rows * cols, LARGEST_INTEGER, seed);
+        else
+            fill_normal(dense, rows * cols, seed);
+    };
+    if (layout.ld == cols) return fill(values);
+    std::vector<T> dense(rows * cols);
+    fill(dense.data());
+    parallel_ranges(
+        rows,
+        [&](int64_t begin, int64_t end) {
+            for (int64_t r = begin; r < end; ++r) {
+                std::copy_n(&dense[r * cols], cols, values + r * layout.ld);
+                std::memset(values + r * layout.ld + cols, 0xFF, sizeof(T) * (layout.ld - cols));
+            }
+        },
+        std::max<int64_t>(1, (1 << 16) / layout.ld));
+}
+
+/// A number that differs, as good as surely, where any bit of the values does.
+template <typename T>
+uint64_t fingerprint(const std::vector<T>& values) {
+    std::atomic<uint64_t> sum{0};
+    parallel_ranges(static_cast<int64_t>(values.size()), [&](int64_t begin, int64_t end) {
+        uint64_t part = 0;
+        for (int64_t i = begin; i < end; ++i) {
+            uint64_t bits = 0;
+            std::memcpy(&bits, &values[i], sizeof(T));
+            // Of each value and its place, mixed as in MurmurHash3.
+            uint64_t z = bits + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u;
+            z = (z ^ (z >> 33)) * 0xFF51AFD7ED558CCDu;
+            part += z ^ (z >> 33);
+        }
+        sum += part;
     });
+    return sum;
 }
 
 /// Is every sum of such integers, times alpha and with beta C, exact in T?

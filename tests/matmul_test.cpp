@@ -195,4 +195,17 @@ TYPED_TEST(MatmulCheck, BatchesAndWhatTheyShare) {
             }
 }
 
+TYPED_TEST(MatmulCheck, TheFingerprintSeesEveryBitAndItsPlace) {
+    std::vector<TypeParam> values(300000);
+    fill_normal(values.data(), 300000, 1);
+    const uint64_t before = fingerprint(values);
+    EXPECT_EQ(fingerprint(std::vector<TypeParam>(values)), before);
+    std::swap(values[7], values[299999]);
+    EXPECT_NE(fingerprint(values), before);
+    std::swap(values[7], values[299999]);
+    EXPECT_EQ(fingerprint(values), before);
+    values[150000] = std::nextafter(values[150000], TypeParam{9});
+    EXPECT_NE(fingerprint(values), before);
+}
+
 }  // namespace
