@@ -7,10 +7,13 @@
 //         would have to lie side by side; the kernel for batches it is.
 // Grid:   65535 blocks are the most on z, so a longer batch takes several launches; the tiles of an item are counted by
 //         blockIdx.x alone, of which there are 2^31.
-// Wrong still: the tiles of the tutorial's kernel are tiled.cu's, with two loads for each multiply-add.
+// Cost:   nothing: an offset for each block.
+// Wrong still: the tutorial's kernel is tiled.cu's, with two loads for each multiply-add. Beside it the kernel of sgemm.cu,
+//         which counts items by tile_y().
 // Text 2, batched and tiled matrix multiplication; its `broadcast` of 1 and 2 is --broadcast a and b. There the number of
 //         tiles along k is counted in float, and offsets into the batch have 32 bits.
 #include "cublas.cuh"
+#include "sgemm.cuh"
 
 constexpr int TILE_SIZE = 32;
 
@@ -63,7 +66,13 @@ int main(int argc, char** argv) {
     ladder.variant(
         "tiled_folded", "the same, the batch folded into m", [](auto t) { launch_tiled(folded(t)); },
         cannot_fold);
-    add_cublas(ladder);
+    ladder.float_variant("sgemm", "the kernel of sgemm.cu", [](auto t) { launch_sgemm(t); });
+    ladder.float_variant(
+        "sgemm_folded", "the same, folded", [](auto t) { launch_sgemm(folded(t)); }, cannot_fold);
+    add_cublas(ladder, "cublas", "cuBLAS's StridedBatched: the peer", [](const auto& t) { return t; });
+    add_cublas(
+        ladder, "cublas_folded", "cuBLAS's gemm, folded", [](const auto& t) { return folded(t); },
+        cannot_fold);
     ladder.sweep_sizes({"--batch-count 64 --mnk 512 --broadcast b",
                         "--batch-count 64 --mnk 512 --broadcast a", "--batch-count 64 --mnk 512",
                         "--batch-count 1024 --mnk 128 --broadcast b",

@@ -44,24 +44,29 @@ void launch(const Task<T>& t) {
 }  // namespace cublas_peer
 #endif
 
-/// Adds cublasSgemm / cublasDgemm (in programs with a batch, its StridedBatched), or the reason why it is not there.
-inline void add_cublas(Matmul& ladder) {
+/// Adds cublasSgemm / cublasDgemm (for a batch, its StridedBatched), or the reason why it is not there. `as` is the work
+/// that it is given for a task, where that is not the task itself.
+template <typename As>
+void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Matmul::Obstacle obstacle = {}) {
     ladder.peer(
-        "cublas", "cuBLAS's gemm, no TF32: the peer",
-        [](const auto& t) {
+        name, note,
+        [=](const auto& t) {
 #ifdef LADDER_HAS_CUBLAS
-            cublas_peer::launch(t);
+            cublas_peer::launch(as(t));
 #else
             (void)t;
 #endif
         },
-        [](const Matmul::Job& job) -> std::string {
+        [=](const Matmul::Job& job) -> std::string {
 #ifndef LADDER_HAS_CUBLAS
             return "built without cuBLAS";
 #endif
             if (simulated()) return "a library's machine code is not simulated";
             if (std::max({job.shape.a.ld, job.shape.b.ld, job.shape.c.ld}) > INT32_MAX)
                 return "its leading dimensions have 32 bits";
-            return "";
+            return obstacle ? obstacle(job) : "";
         });
+}
+inline void add_cublas(Matmul& ladder) {
+    add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the peer", [](const auto& t) { return t; });
 }
