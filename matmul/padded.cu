@@ -6,9 +6,11 @@
 //         transposed: tile[32][32]: the elements of a column lie in one bank. 32 wavefronts for a store.
 //         padded: tile[32][33]: element (i, y) lies in bank (33 i + y) mod 32 = (i + y) mod 32. One wavefront.
 //         swizzled: tile[32][32], but row i keeps column y at y XOR i: 32 different banks too, and no spare memory.
-// Cost:   3 % of the tile, or an XOR at each access.
-// Wrong still: the same loads as in tiled.cu, two for each multiply-add; here nothing is gained by the transposed tile
-//         but the sight of it. How much do the conflicts cost, with 64 loads from the tile for each store into it?
+// Cost:   3 % of the tile, or an XOR at each access: as many as multiply-adds.
+// Wrong still: two loads for each multiply-add, as in tiled.cu, and more of them in fact: there four neighbours of a row of
+//         A's tile are one load of 16 bytes for the compiler, here they lie in four rows. A transposed tile pays only
+//         where a thread computes several rows. How much do the conflicts cost, with 64 loads from the tiles for each
+//         store into A's?
 // Text 3, bank conflicts and padding.
 #include "matmul.cuh"
 
@@ -26,6 +28,7 @@ __global__ void matmul_transposed_a(Task<T> t) {
         tile_a[x][place(x, y)] = row < t.m && k + x < t.k ? t.a[row * t.lda + k + x] : T{0};
         tile_b[y][x] = k + y < t.k && col < t.n ? t.b[(k + y) * t.ldb + col] : T{0};
         __syncthreads();
+#pragma unroll 8  // 32 places y ^ i in registers would leave room for one block on a multiprocessor, not two
         for (int i = 0; i < TILE_SIZE; ++i) sum += tile_a[i][place(i, y)] * tile_b[i][x];
         __syncthreads();
     }

@@ -1,10 +1,11 @@
 // pitched.cu: rows that start where memory likes it.
 //
 // Idea:   a block of 256 threads computes a row of C. It keeps the row of A in shared memory, 1024 elements at a time, and
-//         each thread computes four columns, 256 apart: a warp reads 32 neighbours of a row of B. Where a row has 1000 or
-//         1024 floats, rows start at multiples of 32 bytes, and these 128 bytes are four sectors; with 1023 floats most
-//         rows start off the sectors, and it is five. cudaMallocPitch puts the start of each row at a multiple of the
-//         pitch (512 bytes and more); cudaMemcpy2D copies between such a matrix and one of another pitch.
+//         each thread computes four columns, 256 apart: a warp reads 32 neighbours of a row of B, 128 bytes. Where rows
+//         start at multiples of 128 bytes (1024 floats) these are four sectors in one line of the cache. With rows of
+//         1000 floats, 4000 bytes, they are four sectors in two lines, each looked up by itself; with 1023 mostly five
+//         sectors. cudaMallocPitch puts the start of each row at a multiple of the pitch (512 bytes and more);
+//         cudaMemcpy2D copies between such a matrix and one of another pitch.
 // Pitch:  is in bytes, and each matrix has its own: a row is found by its bytes, then read by its elements.
 // Cost:   up to a pitch less one element a row, and copies that know of it.
 // Wrong still: the row of A is used by one block only, and all of B is read for each row of C. See tiled.cu.

@@ -7,8 +7,9 @@
 // Sides:  what lies past an edge is 0 in the tile, so that the sum needs no test; all threads reach both barriers, also
 //         those without an element of C. The second one keeps fast warps from filling the tile that slow ones still read.
 // Cost:   2 x TILE_SIZE^2 elements of shared memory a block.
-// Wrong still: two loads from shared memory for each multiply-add. That traffic is now the limit: a multiprocessor
-//         serves one such load of a warp a cycle, and could do four multiply-adds of a warp meanwhile. See register_1d.cu.
+// Wrong still: two loads from shared memory for each multiply-add (four of A's, neighbours in a row, are one load of 16
+//         bytes for the compiler). That traffic is now the limit: a multiprocessor serves 128 bytes a cycle, and could do
+//         four multiply-adds of a warp meanwhile. See register_1d.cu.
 // Text 2, batched and tiled matrix multiplication (the batch is in batched.cu).
 #include "matmul.cuh"
 

@@ -108,7 +108,8 @@ class MatmulClaims(unittest.TestCase):
             self.assertEqual(counts[variant]["global_load_sectors"], load / 2)
             self.assertEqual(counts[variant]["global_store_sectors"], store)
 
-    def test_rows_of_1023_floats_need_a_pitch_and_rows_of_1000_do_not(self):
+    def test_with_rows_of_1023_floats_a_fifth_sector_is_read_that_the_pitch_saves(self):
+        # Rows of 1000 floats start at sectors. (That their sectors lie in two lines of the cache is not counted here.)
         for width, packed in ((1000, False), (1023, True), (1024, False)):
             counts = self.counts("pitched", "--m", "2", "--n", str(width), "--k", str(width))
             for way in ("global_load", "global_store"):
@@ -135,6 +136,13 @@ class MatmulClaims(unittest.TestCase):
                 self.assertEqual(counts[count], counts[ideal], (element, count))
             # A's loads are served in two wavefronts, B's in four, where two would hold its bytes.
             self.assertEqual(counts["shared_load_wavefronts"], (2 + 4) / 2)
+
+    def test_lanes_in_pairs_read_16_bytes_in_two_wavefronts(self):
+        counts = self.counts("warptile")
+        self.assertEqual(counts["rows"]["shared_load_wavefronts"], (2 + 4) / 2)
+        for program, variants in (("warptile", ("pairs", "pairs_16x8")), ("sgemm", ("sgemm",))):
+            for variant in variants:
+                self.assertEqual(self.counts(program)[variant]["shared_load_wavefronts"], 2, (program, variant))
 
     def test_an_old_c_that_is_nan_does_not_show_with_beta_0(self):
         # Every output is poisoned before the launch, so this is what "ok" says at the default sizes; with beta it counts.
