@@ -36,6 +36,7 @@ struct Variant : Label {
 struct Problem {
     std::string family, program, type;
     std::vector<std::pair<std::string, int64_t>> sizes;        ///< options in numbers: rows, n, block
+    std::vector<std::pair<std::string, double>> reals;         ///< options in real numbers: alpha
     std::vector<std::pair<std::string, std::string>> choices;  ///< options in words: op
     std::string headline;          ///< the problem for a person, "8192 x 8192 float"
     double bytes = 0;              ///< what the algorithm must move, not what a kernel happens to move

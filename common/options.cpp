@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 
@@ -41,6 +42,7 @@ struct CommandLine::Parser {
     };
     std::vector<std::pair<std::string, Size>> sizes;
     std::vector<std::pair<std::string, int64_t*>> numbers;  // the sizes are among them
+    std::vector<std::pair<std::string, double*>> reals;
     std::vector<std::pair<std::string, std::string*>> choices;
     std::vector<std::string> shorthands;
 
@@ -143,6 +145,24 @@ void CommandLine::number(const std::string& name, int64_t& value, int64_t low, i
     parser->numbers.push_back({name, &value});
 }
 
+void CommandLine::real(const std::string& name, double& value, double low, double high,
+                       const std::string& help) {
+    parser->app
+        .add_option_function<std::string>(
+            name,
+            [&value, name, low, high](const std::string& text) {
+                char* end = nullptr;
+                const double given = std::strtod(text.c_str(), &end);
+                if (text.empty() || *end || !(low <= given && given <= high))
+                    throw UsageError(
+                        fmt::format("{}: '{}' is not a number from {} to {}", name, text, low, high));
+                value = given;
+            },
+            fmt::format("{} (default {})", help, value))
+        ->type_name("X");
+    parser->reals.push_back({name, &value});
+}
+
 void CommandLine::types(const std::vector<std::string>& names) {
     parser->options.type = names.front();
     parser->choice("--type", parser->options.type, names, "element type");
@@ -178,6 +198,12 @@ Options CommandLine::parse(int argc, const char* const* argv, const std::vector<
 std::vector<std::pair<std::string, int64_t>> CommandLine::numbers() const {
     std::vector<std::pair<std::string, int64_t>> all;
     for (const auto& [name, value] : parser->numbers) all.emplace_back(name.substr(2), *value);
+    return all;
+}
+
+std::vector<std::pair<std::string, double>> CommandLine::reals() const {
+    std::vector<std::pair<std::string, double>> all;
+    for (const auto& [name, value] : parser->reals) all.emplace_back(name.substr(2), *value);
     return all;
 }
 

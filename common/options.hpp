@@ -50,6 +50,8 @@ class CommandLine {
     void size_of_all(const std::string& name, const std::vector<std::string>& sizes, const std::string& help);
     /// Adds an option for a number that is no size of the problem (threads a block, an offset).
     void number(const std::string& name, int64_t& value, int64_t low, int64_t high, const std::string& help);
+    /// Adds an option for a real number. Where it is not given, `value` stays as it is.
+    void real(const std::string& name, double& value, double low, double high, const std::string& help);
     /// The names that --type takes; the first is the default.
     void types(const std::vector<std::string>& names);
     /// Adds an option that takes one of `choices`; the value that it has now is the default.
@@ -59,8 +61,9 @@ class CommandLine {
     /// not given are small.
     Options parse(int argc, const char* const* argv, const std::vector<std::string>& variants,
                   bool simulated = false);
-    /// What was parsed, defaults too: "rows" and its number; "op" and its word.
+    /// What was parsed, defaults too: "rows" and its number; "alpha" and its; "op" and its word.
     std::vector<std::pair<std::string, int64_t>> numbers() const;
+    std::vector<std::pair<std::string, double>> reals() const;
     std::vector<std::pair<std::string, std::string>> choices() const;
     std::string help_text() const;
     /// "--rows, --cols": the sizes, for a message that asks for less.

@@ -5,10 +5,10 @@
 #include <thread>
 #include <vector>
 
-/// Calls body(begin, end) for ranges that cover 0..count once, each on a thread of its own.
+/// Calls body(begin, end) for ranges that cover 0..count once, each on a thread of its own, of at least `least`:
+/// a thread costs more than a smaller range.
 template <typename Body>
-void parallel_ranges(int64_t count, const Body& body) {
-    constexpr int64_t least = 1 << 16;  // a thread costs more than a smaller range
+void parallel_ranges(int64_t count, const Body& body, int64_t least = 1 << 16) {
     const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
     const int64_t ranges = std::clamp<int64_t>(count / least, 1, cores);
     const int64_t share = count / ranges, rest = count % ranges;

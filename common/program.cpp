@@ -78,6 +78,7 @@ Problem Program::problem(const std::string& headline) const {
     p.program = name;
     p.type = options.type;
     p.sizes = command_line.numbers();
+    p.reals = command_line.reals();
     p.choices = command_line.choices();
     p.headline = headline;
     return p;

@@ -216,6 +216,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             m.status == Status::ok || (m.status == Status::wrong && m.comparison.compared > 0);
         json sizes = json::object();
         for (const auto& [name, value] : problem.sizes) sizes[name] = value;
+        for (const auto& [name, value] : problem.reals) sizes[name] = value;
         for (const auto& [name, value] : problem.choices) sizes[name] = value;
         json counts;
         if (m.counts && m.status != Status::wrong) {

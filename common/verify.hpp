@@ -30,33 +30,43 @@ struct Comparison {
 };
 
 /// Compares got(i) with want(i) for i in 0..count, on all cores. A cell is right where |got - want| <=
-/// tolerance (0: exactly equal) and got is finite.
-template <typename Got, typename Want>
-Comparison compare(int64_t count, double tolerance, const Got& got, const Want& want) {
+/// tolerance(i) (0: exactly equal) and got is finite.
+template <typename Tolerance, typename Got, typename Want>
+Comparison compare_each(int64_t count, const Tolerance& tolerance, const Got& got, const Want& want) {
     Comparison all;
     all.compared = count;
-    all.tolerance = tolerance;
     std::mutex merging;
     parallel_ranges(count, [&](int64_t begin, int64_t end) {
         Comparison part;
         for (int64_t i = begin; i < end; ++i) {
             const double a = static_cast<double>(got(i)), b = static_cast<double>(want(i));
-            const double error = std::fabs(a - b);
-            // In this form a NaN is wrong; with (error > tolerance) it would pass.
-            if (!(error <= tolerance) || !std::isfinite(a)) {
+            const double error = std::fabs(a - b), allowed = tolerance(i);
+            // In this form a NaN is wrong; with (error > allowed) it would pass.
+            if (!(error <= allowed) || !std::isfinite(a)) {
                 ++part.wrong;
                 if (part.first.size() < Comparison::MAX_SHOWN) part.first.push_back({i, a, b});
             }
             if (!std::isfinite(a)) ++part.not_finite;
             if (std::isfinite(error)) part.worst_error = std::max(part.worst_error, error);
+            part.tolerance = std::max(part.tolerance, allowed);
         }
         const std::lock_guard<std::mutex> lock(merging);
         all.wrong += part.wrong;
         all.not_finite += part.not_finite;
         all.worst_error = std::max(all.worst_error, part.worst_error);
+        all.tolerance = std::max(all.tolerance, part.tolerance);
         all.first.insert(all.first.end(), part.first.begin(), part.first.end());
     });
     std::sort(all.first.begin(), all.first.end(), [](auto& a, auto& b) { return a.index < b.index; });
     if (all.first.size() > Comparison::MAX_SHOWN) all.first.resize(Comparison::MAX_SHOWN);
+    return all;
+}
+
+/// The same with one tolerance for all cells.
+template <typename Got, typename Want>
+Comparison compare(int64_t count, double tolerance, const Got& got, const Want& want) {
+    Comparison all = compare_each(
+        count, [=](int64_t) { return tolerance; }, got, want);
+    all.tolerance = tolerance;
     return all;
 }

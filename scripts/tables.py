@@ -37,7 +37,7 @@ def percent(record):
 
 def rate(record):
     if record["tflops"] is not None:
-        return f'{record["tflops"]:.2f} TFLOP/s'
+        return f'{record["tflops"]:.2f}'
     return f'{record["gbps"]:.0f}' + (" (L2)" if record["l2_resident"] else "")
 
 
@@ -47,7 +47,8 @@ def ladder(records):
     ceiling = records[0]["ceiling"]
     updates = any(r.get("gpts") is not None for r in records)
     steps = any(r.get("steps", 1) > 1 for r in records)
-    rows = [["program", "variant", "what it shows", "time (ms)", "GB/s", *["GPt/s"] * updates, *["steps"] * steps,
+    unit = "TFLOP/s" if any(r["tflops"] is not None for r in records) else "GB/s"
+    rows = [["program", "variant", "what it shows", "time (ms)", unit, *["GPt/s"] * updates, *["steps"] * steps,
              f"% of {ceiling}", "times the peer"]]
     seen_ceiling = False
     for r in records:

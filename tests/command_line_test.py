@@ -119,5 +119,31 @@ class Stencil(unittest.TestCase):
         self.assertIn("256", r.stderr)
 
 
+class Matmul(unittest.TestCase):
+    def test_no_cell_of_c_is_nothing_to_do(self):
+        for arguments in (["--mnk", "0"], ["--m", "0"], ["--n", "0"]):
+            r = run("matmul/naive", *arguments)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertIn("nothing to do", r.stdout)
+        self.assertIn("nothing to do", run("matmul/batched", "--batch-count", "0").stdout)
+
+    def test_a_leading_dimension_is_no_less_than_the_width(self):
+        for option, width in (("--lda", 7), ("--ldb", 6), ("--ldc", 6)):
+            r = run("matmul/naive", "--m", "5", "--n", "6", "--k", "7", option, str(width - 1))
+            self.assertEqual(r.returncode, 2)
+            self.assertEqual(r.stderr, f"matmul/naive: {option}: {width - 1} is less than the width, {width}\n")
+            self.assertEqual(run("matmul/naive", "--m", "5", "--n", "6", "--k", "7", option, str(width)).returncode, 77)
+
+    def test_factors_are_finite_numbers(self):
+        for factor in ("nan", "inf", "x", "", "1e7"):
+            r = run("matmul/naive", "--beta", factor)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("--beta: '%s' is not a number from -1000000 to 1000000" % factor, r.stderr)
+
+    def test_batches_are_for_the_program_of_batches(self):
+        self.assertEqual(run("matmul/naive", "--batch-count", "2").returncode, 2)
+        self.assertEqual(run("matmul/batched", "--batch-count", "2").returncode, 77)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -10,9 +10,11 @@ namespace {
 // A program with the sizes --rows, --cols and --n and the variants a and b.
 struct Parsed {
     int64_t rows = 8192, cols = 8192, block = 128;
+    double alpha = 1;
     std::string op = "sum";
     Options options;
     std::vector<std::pair<std::string, int64_t>> numbers;
+    std::vector<std::pair<std::string, double>> reals;
     std::vector<std::pair<std::string, std::string>> choices;
 
     explicit Parsed(std::vector<const char*> arguments, bool simulated = false) {
@@ -23,9 +25,11 @@ struct Parsed {
         line.size_of_all("--n", {"--rows", "--cols"}, "both");
         line.number("--block", block, 32, 1024, "threads");
         line.choice("--op", op, {"sum", "max"}, "operator");
+        line.real("--alpha", alpha, -10, 10, "factor");
         arguments.insert(arguments.begin(), "program");
         options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
         numbers = line.numbers();
+        reals = line.reals();
         choices = line.choices();
     }
 };
@@ -128,6 +132,14 @@ TEST(Options, EachErrorNamesItsOptionAndRange) {
     EXPECT_EQ(error_of({"--variant", "c"}), "--variant: 'c' is not one of a, b");
     EXPECT_EQ(error_of({"--batch", "many"}),
               "--batch: 'many' is not a whole number from 1 to 1000000 (suffixes: k M G Ki Mi Gi)");
+}
+
+TEST(Options, RealNumbers) {
+    EXPECT_EQ(Parsed({}).reals, (std::vector<std::pair<std::string, double>>{{"alpha", 1}}));
+    EXPECT_EQ(Parsed({"--alpha", "-2.5e-1"}).alpha, -0.25);
+    for (const char* text : {"", "x", "1x", "11", "-10.5", "nan", "inf"})
+        EXPECT_EQ(error_of({"--alpha", text}),
+                  std::string("--alpha: '") + text + "' is not a number from -10 to 10");
 }
 
 TEST(Options, WhatCannotBeCarriedOut) {

@@ -64,6 +64,15 @@ class Tables(unittest.TestCase):
         self.assertIn("| time (ms) | GB/s | GPt/s | steps | % of copy |\n", text)
         self.assertIn("| padded | padded | a note | 0.5000 ± 0.0100 | 1234 | 617.2 | 4 | 300.0 ± 10.0 |\n", text)
 
+    def test_where_operations_count_the_rate_is_that_of_operations(self):
+        with open(self.records, "w", encoding="utf-8") as file:
+            file.write(record(tflops=12.34))
+        self.run_tables("--write", self.page)
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| time (ms) | TFLOP/s |", text)
+        self.assertIn("| 0.5000 ± 0.0100 | 12.34 |", text)
+
     def test_a_wrong_result_has_no_row_in_the_ladder(self):
         self.run_tables("--write", self.page)
         with open(self.page, encoding="utf-8") as file:

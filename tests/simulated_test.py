@@ -147,6 +147,78 @@ class Stencil(unittest.TestCase):
             self.assertAlmostEqual(counts["global_load_sectors"], (16 + 1 + 1) / 3, delta=0.1)
 
 
+class MatmulClaims(unittest.TestCase):
+    def counts(self, program, *arguments):
+        """The counts of all variants that ran."""
+        code, _, stderr, records = simulate("matmul/" + program, *arguments)
+        self.assertEqual(code, 0, stderr)
+        self.assertEqual({r["status"] for r in records.values() if r["role"] != "peer"}, {"ok"})
+        return {name: record["counts"] for name, record in records.items() if record["counts"]}
+
+    def test_a_warp_along_a_row_reads_5_sectors_a_step_and_down_a_column_33(self):
+        # Two loads a step. Along a row: one element of A for all, 32 neighbours of B; down a column the other way round,
+        # and the 32 elements of A lie in 32 rows.
+        counts = self.counts("naive")
+        for variant, load, store in (("row_per_warp", 5, 4), ("column_per_warp", 33, 32)):
+            self.assertEqual(counts[variant]["global_load_sectors"], load / 2)
+            self.assertEqual(counts[variant]["global_store_sectors"], store)
+
+    def test_with_rows_of_1023_floats_a_fifth_sector_is_read_that_the_pitch_saves(self):
+        # Rows of 1000 floats start at sectors. (That their sectors lie in two lines of the cache is not counted here.)
+        for width, packed in ((1000, False), (1023, True), (1024, False)):
+            counts = self.counts("pitched", "--m", "2", "--n", str(width), "--k", str(width))
+            for way in ("global_load", "global_store"):
+                self.assertEqual(counts["pitched"][way + "_sectors"], counts["pitched"][way + "_ideal"], width)
+                more = counts["unpitched"][way + "_sectors"] / counts["pitched"][way + "_sectors"]
+                self.assertTrue(1.1 < more <= 1.25 if packed else more == 1, (width, way, more))
+
+    def test_a_transposed_tile_costs_32_wavefronts_a_store_and_padded_or_swizzled_one(self):
+        counts = self.counts("padded")
+        stores = {name: counts[name]["shared_store_wavefronts"] for name in ("transposed", "padded", "swizzled")}
+        self.assertEqual(stores, {"transposed": (32 + 1) / 2, "padded": 1, "swizzled": 1})  # A's stores and B's
+
+    def test_results_16_apart_are_read_without_conflicts(self):
+        counts = self.counts("register_2d")
+        self.assertEqual(counts["neighbours"]["shared_load_wavefronts"], (2 + 4) / 2)  # A's loads and B's
+        self.assertEqual(counts["strided"]["shared_load_wavefronts"], 1)
+        self.assertEqual((counts["neighbours"]["global_store_sectors"], counts["strided"]["global_store_sectors"]), (32, 4))
+
+    def test_16_bytes_a_load_are_whole_sectors_and_stores_meet_no_bank_twice(self):
+        for element in ("float", "double"):
+            counts = self.counts("vectorized", "--type", element)["vectorized"]
+            for count, ideal in (("global_load_sectors", "global_load_ideal"), ("global_store_sectors", "global_store_ideal"),
+                                 ("shared_store_wavefronts", "shared_store_ideal")):
+                self.assertEqual(counts[count], counts[ideal], (element, count))
+            # A's loads are served in two wavefronts, B's in four, where two would hold its bytes.
+            self.assertEqual(counts["shared_load_wavefronts"], (2 + 4) / 2)
+
+    def test_lanes_in_pairs_read_16_bytes_in_two_wavefronts(self):
+        counts = self.counts("warptile")
+        self.assertEqual(counts["rows"]["shared_load_wavefronts"], (2 + 4) / 2)
+        for program, variants in (("warptile", ("pairs", "pairs_16x8")), ("sgemm", ("sgemm",))):
+            for variant in variants:
+                self.assertEqual(self.counts(program)[variant]["shared_load_wavefronts"], 2, (program, variant))
+
+    def test_an_old_c_that_is_nan_does_not_show_with_beta_0(self):
+        # Every output is poisoned before the launch, so this is what "ok" says at the default sizes; with beta it counts.
+        for beta in ("0", "-2"):
+            self.counts("tiled", "--m", "20", "--n", "30", "--k", "10", "--beta", beta)
+
+    def test_print_shows_the_product(self):
+        code, stdout, _, _ = simulate("matmul/tiled", "--m", "2", "--n", "3", "--k", "2", "--data", "integers", "--print",
+                                      "--variant", "tile_8")
+        self.assertEqual(code, 0)
+        lines = [line.split() for line in stdout.splitlines()[:9]]
+        a, b, c = ([[int(x) for x in row] for row in rows] for rows in (lines[1:3], lines[4:6], lines[7:9]))
+        self.assertEqual(c, [[sum(a[i][k] * b[k][j] for k in range(2)) for j in range(3)] for i in range(2)])
+
+    def test_folding_is_for_batches_that_share_b(self):
+        sizes = ["--m", "20", "--n", "30", "--k", "10", "--batch-count", "4", "--variant", "tiled_folded"]
+        for shared, status in (("b", "ok"), ("a", "skipped"), ("none", "skipped")):
+            records = simulate("matmul/batched", *sizes, "--broadcast", shared)[3]
+            self.assertEqual(records["tiled_folded"]["status"], status, shared)
+
+
 class WrongOnPurpose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -36,6 +36,20 @@ TEST(Compare, TheEdgeOfTheTolerance) {
     EXPECT_FALSE(compare_vectors({std::nextafter(1.0, 2)}, {1}, 0).ok());
 }
 
+TEST(Compare, EachCellHasItsOwnTolerance) {
+    const auto found = [](double tolerance_of_second) {
+        const double allowed[] = {2, tolerance_of_second}, got[] = {1, 1};
+        return compare_each(
+            2, [&](int64_t i) { return allowed[i]; }, [&](int64_t i) { return got[i]; },
+            [](int64_t) { return 0; });
+    };
+    EXPECT_TRUE(found(1).ok());
+    EXPECT_EQ(found(1).tolerance, 2);
+    EXPECT_EQ(found(0.5).wrong, 1);
+    EXPECT_EQ(found(0.5).first[0].index, 1);
+    EXPECT_EQ(found(NOT_A_NUMBER).wrong, 1);
+}
+
 TEST(Compare, NanNeverPasses) {
     EXPECT_FALSE(compare_vectors({NOT_A_NUMBER}, {1}, 1e300).ok());
     EXPECT_FALSE(compare_vectors({NOT_A_NUMBER}, {NOT_A_NUMBER}, 1e300).ok());

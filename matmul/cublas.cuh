@@ -1,0 +1,72 @@
+// cublas.cuh: the peer of this family, cuBLAS's gemm in the type's own precision (no TF32).
+#pragma once
+#include "matmul.cuh"
+
+#ifdef LADDER_HAS_CUBLAS
+#include <cublas_v2.h>
+
+namespace cublas_peer {
+
+inline void check(cublasStatus_t status) {
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
+}
+
+inline cublasHandle_t handle() {
+    static cublasHandle_t made = [] {
+        cublasHandle_t h = nullptr;
+        check(cublasCreate(&h));
+        check(cublasSetMathMode(h, CUBLAS_DEFAULT_MATH));  // floats are multiplied as floats
+        return h;
+    }();
+    return made;
+}
+
+/// cuBLAS counts by columns: our row-major C = A B is its column-major C^T = B^T A^T. A stride of 0 is a matrix that the
+/// whole batch shares.
+template <typename T>
+void launch(const Task<T>& t) {
+    const auto gemm = [] {
+        if constexpr (std::is_same_v<T, float>)
+            return std::pair(cublasSgemm, cublasSgemmStridedBatched);
+        else
+            return std::pair(cublasDgemm, cublasDgemmStridedBatched);
+    }();
+    const cublasOperation_t as_is = CUBLAS_OP_N;
+    const int lda = static_cast<int>(t.lda), ldb = static_cast<int>(t.ldb), ldc = static_cast<int>(t.ldc);
+    if (t.batch == 1)
+        check(gemm.first(handle(), as_is, as_is, t.n, t.m, t.k, &t.alpha, t.b, ldb, t.a, lda, &t.beta, t.c,
+                         ldc));
+    else
+        check(gemm.second(handle(), as_is, as_is, t.n, t.m, t.k, &t.alpha, t.b, ldb, t.stride_b, t.a, lda,
+                          t.stride_a, &t.beta, t.c, ldc, t.stride_c, t.batch));
+}
+
+}  // namespace cublas_peer
+#endif
+
+/// Adds cublasSgemm / cublasDgemm (for a batch, its StridedBatched), or the reason why it is not there. `as` is the work
+/// that it is given for a task, where that is not the task itself.
+template <typename As>
+void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Matmul::Obstacle obstacle = {}) {
+    ladder.peer(
+        name, note,
+        [=](const auto& t) {
+#ifdef LADDER_HAS_CUBLAS
+            cublas_peer::launch(as(t));
+#else
+            (void)t;
+#endif
+        },
+        [=](const Matmul::Job& job) -> std::string {
+#ifndef LADDER_HAS_CUBLAS
+            return "built without cuBLAS";
+#endif
+            if (simulated()) return "a library's machine code is not simulated";
+            if (std::max({job.shape.a.ld, job.shape.b.ld, job.shape.c.ld}) > INT32_MAX)
+                return "its leading dimensions have 32 bits";
+            return obstacle ? obstacle(job) : "";
+        });
+}
+inline void add_cublas(Matmul& ladder) {
+    add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the peer", [](const auto& t) { return t; });
+}
