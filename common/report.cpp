@@ -28,6 +28,10 @@ bool has_times(const Measurement& m) {
     return !m.times_ms.empty();
 }
 
+double bytes_of(const Problem& problem, const Measurement& m) {
+    return m.variant->bytes > 0 ? m.variant->bytes : problem.bytes;
+}
+
 const Measurement* find(const std::vector<Measurement>& all, const std::string& name) {
     for (const Measurement& m : all)
         if (m.variant->name == name && has_times(m)) return &m;
@@ -38,6 +42,27 @@ const Measurement* find(const std::vector<Measurement>& all, Role role) {
     for (const Measurement& m : all)
         if (m.variant->role == role && has_times(m)) return &m;
     return nullptr;
+}
+
+// The ceiling's time in each round: that of one variant, or of the slowest of several; empty where one is missing.
+std::vector<double> ceiling_times(const Problem& problem, const std::vector<Measurement>& all) {
+    std::vector<std::string> names = problem.bound;
+    if (names.empty()) names = {problem.ceiling};
+    std::vector<double> times;
+    for (const std::string& name : names) {
+        const Measurement* m = find(all, name);
+        if (!m) return {};
+        if (times.empty()) times = m->times_ms;
+        for (size_t i = 0; i < times.size(); ++i) times[i] = std::max(times[i], m->times_ms[i]);
+    }
+    return times;
+}
+
+Medians medians_of(const std::vector<Measurement>& all) {
+    return [&all](const std::string& name) {
+        const Measurement* m = find(all, name);
+        return m ? summarize(m->times_ms).median : NOT_KNOWN;
+    };
 }
 
 // The columns of text, each as wide as its widest cell.
@@ -86,11 +111,14 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options) {
 
 std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measurement>& measurements,
                                 const RunInfo& run) {
-    const Measurement* ceiling = find(measurements, problem.ceiling);
+    const std::vector<double> ceiling = ceiling_times(problem, measurements);
     const Measurement* peer = find(measurements, Role::peer);
     std::vector<Figures> all;
     for (const Measurement& m : measurements) {
         Figures f{summarize(m.times_ms),
+                  NOT_KNOWN,
+                  NOT_KNOWN,
+                  NOT_KNOWN,
                   NOT_KNOWN,
                   NOT_KNOWN,
                   {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
@@ -99,9 +127,13 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
                   false};
         if (has_times(m)) {
             const double seconds = f.time_ms.median / 1e3;
-            if (problem.bytes > 0) f.gbps = problem.bytes / seconds / 1e9;
+            const double bytes = bytes_of(problem, m);
+            f.host_ms = summarize(m.host_ms).median;
+            if (bytes > 0) f.gbps = bytes / seconds / 1e9;
             if (problem.flops > 0) f.tflops = problem.flops / seconds / 1e12;
-            if (ceiling) f.fraction_of_ceiling = estimate_ratio(ceiling->times_ms, m.times_ms);
+            if (problem.items > 0) f.us_per_item = seconds * 1e6 / problem.items;
+            if (problem.model_ms) f.model_ms = problem.model_ms(*m.variant, medians_of(measurements));
+            if (!ceiling.empty()) f.fraction_of_ceiling = estimate_ratio(ceiling, m.times_ms);
             if (peer && m.variant->role == Role::rung)
                 f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
             f.l2_resident =
@@ -122,13 +154,22 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                                         d.multiprocessors, d.runtime);
 
     std::vector<std::vector<std::string>> rows;
-    const bool flops = problem.flops > 0;
+    const bool flops = problem.flops > 0, items = problem.items > 0;
+    const bool model = std::any_of(figures.begin(), figures.end(),
+                                   [](const Figures& f) { return std::isfinite(f.model_ms); });
     if (run.simulated)
         rows.push_back({"variant", "what it shows", "shared load", "shared store", "global load",
                         "global store", "divergent", "check"});
     else
-        rows.push_back({"variant", "what it shows", "time (ms)", "median", flops ? "TFLOP/s" : "GB/s",
-                        "of " + problem.ceiling, "check"});
+        rows.push_back({"variant", "what it shows", "time (ms)", "median"});
+    if (!run.simulated) {
+        std::vector<std::string>& header = rows.back();
+        if (problem.host_clock) header.push_back("by host");
+        header.push_back(flops ? "TFLOP/s" : items ? "us/" + problem.item : "GB/s");
+        header.push_back("of " + problem.ceiling);
+        if (model) header.push_back("of model");
+        header.push_back("check");
+    }
     std::string notes;
     bool any_l2 = false, any_above = false;
     for (size_t i = 0; i < measurements.size(); ++i) {
@@ -149,7 +190,10 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
         } else if (has_times(m)) {
             row.push_back(fmt::format("{:.4f} ± {:.4f}", f.time_ms.mean, f.time_ms.stddev));
             row.push_back(fmt::format("{:.4f}", f.time_ms.median));
-            std::string rate = flops ? fmt::format("{:.2f}", f.tflops) : fmt::format("{:.0f}", f.gbps);
+            if (problem.host_clock) row.push_back(fmt::format("{:.4f}", f.host_ms));
+            std::string rate = flops   ? fmt::format("{:.2f}", f.tflops)
+                               : items ? fmt::format("{:.3f}", f.us_per_item)
+                                       : fmt::format("{:.{}f}", f.gbps, f.gbps < 100 ? 1 : 0);
             if (f.l2_resident) rate += " L2";
             if (f.above_peak) rate += " >peak";
             any_l2 |= f.l2_resident;
@@ -160,9 +204,13 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                           : !std::isfinite(e.high)
                               ? fmt::format("{:.1f} %", 100 * e.value)
                               : fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low)));
+            if (model)
+                row.push_back(std::isfinite(f.model_ms)
+                                  ? fmt::format("{:.1f} %", 100 * f.model_ms / f.time_ms.median)
+                                  : "-");
         } else {
             row.push_back(m.status == Status::wrong ? "WRONG" : "-");
-            row.insert(row.end(), 3, "-");
+            row.insert(row.end(), rows[0].size() - row.size() - 1, "-");
         }
         row.push_back(check_cell(m));
         rows.push_back(row);
@@ -184,8 +232,9 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             "divergent: branches\n";
     if (any_l2) text += "L2: the data may be found in the cache again (--cold flushes it)\n";
     if (any_above) text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
-    if (!run.simulated && d.peak_bandwidth && !flops)
+    if (!run.simulated && d.peak_bandwidth && !flops && std::isfinite(problem.working_set))
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
+    if (problem.remark && !run.simulated) notes += problem.remark(medians_of(measurements));
     return text + notes;
 }
 
@@ -234,10 +283,16 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"time_ms_max", number(f.time_ms.max)},
             {"samples", has_times(m) ? json(f.time_ms.samples) : json(nullptr)},
             {"batch", has_times(m) ? json(m.batch) : json(nullptr)},
-            {"bytes", problem.bytes > 0 ? json(problem.bytes) : json(nullptr)},
+            {"host_time_ms_median", number(f.host_ms)},
+            {"bytes", bytes_of(problem, m) > 0 ? json(bytes_of(problem, m)) : json(nullptr)},
             {"flops", problem.flops > 0 ? json(problem.flops) : json(nullptr)},
             {"gbps", number(f.gbps)},
             {"tflops", number(f.tflops)},
+            {"items", problem.items > 0 ? json(problem.items) : json(nullptr)},
+            {"item", problem.items > 0 ? json(problem.item) : json(nullptr)},
+            {"us_per_item", number(f.us_per_item)},
+            {"model_ms", number(f.model_ms)},
+            {"fraction_of_model", number(f.model_ms / f.time_ms.median)},
             {"ceiling", problem.ceiling},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},

@@ -20,7 +20,10 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options);
 /// What is published of one measurement. Figures that do not exist are NaN and become null, never 0.
 struct Figures {
     Summary time_ms;
+    double host_ms;                ///< median by the host's clock
     double gbps, tflops;           ///< 1e9 bytes, 1e12 operations per second, by the median time
+    double us_per_item;            ///< of the problem's items, by the median time
+    double model_ms;               ///< what the family's model expects
     Estimate fraction_of_ceiling;  ///< paired by round
     Estimate speedup_over_peer;
     bool l2_resident, above_peak;

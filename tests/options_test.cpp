@@ -10,7 +10,7 @@ namespace {
 // A program with the sizes --rows, --cols and --n and the variants a and b.
 struct Parsed {
     int64_t rows = 8192, cols = 8192, block = 128;
-    std::string op = "sum";
+    std::string op = "sum", picture;
     Options options;
     std::vector<std::pair<std::string, int64_t>> numbers;
     std::vector<std::pair<std::string, std::string>> choices;
@@ -23,6 +23,7 @@ struct Parsed {
         line.size_of_all("--n", {"--rows", "--cols"}, "both");
         line.number("--block", block, 32, 1024, "threads");
         line.choice("--op", op, {"sum", "max"}, "operator");
+        line.file("--picture", picture, "a file");
         arguments.insert(arguments.begin(), "program");
         options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
         numbers = line.numbers();
@@ -50,6 +51,12 @@ TEST(Options, Defaults) {
     EXPECT_EQ(p.options.check, "full");
     EXPECT_EQ(p.options.seed, 1u);
     EXPECT_FALSE(p.options.cold || p.options.profile || p.options.simulate || p.options.help);
+    EXPECT_EQ(p.picture, "");
+}
+
+TEST(Options, AFileIsTakenAsItIs) {
+    EXPECT_EQ(Parsed({"--picture", "a b.svg"}).picture, "a b.svg");
+    EXPECT_THROW(Parsed({"--picture"}), UsageError);
 }
 
 TEST(Options, Values) {
