@@ -1,0 +1,149 @@
+// overlap.cu: how many chunks, on how many streams; and what silently takes the overlap away.
+//
+// Idea:   a balanced load: as much goes out as comes in, and the kernel takes as long as both copies do together
+//         (--rounds; unless it is given, it is measured out). In one piece the three follow each other; in n chunks
+//         on several streams all engines work at once, but for the first chunk's way in and the last one's way out.
+// Model:  T(n) = bound + (in + kernel + out - max) / n + n * c. The bound is the slowest of: the copies in, the kernel,
+//         the copies out, and both directions at once, for they slow each other. The more chunks, the less is left
+//         over at both ends; each costs c. The best n is the square root of (in + kernel + out - max) / c.
+// Streams: three stages, so fewer than three streams leave an engine idle. More than four add nothing.
+// Pageable memory: cudaMemcpyAsync from malloc's memory is not asynchronous: the host waits in it, and issues the next
+//         chunk late. No error, no warning, no overlap.
+// The default stream: work given to it waits for all blocking streams (cudaStreamCreate), and they for it: one launch
+//         there between two chunks and nothing overlaps. Streams made with cudaStreamNonBlocking do not care.
+// Picture: --timeline FILE draws when each engine worked on which chunk, by events in each stream.
+// Text 2, streams.
+#include <array>
+
+#include "pipeline.cuh"
+#include "report.hpp"
+#include "timeline.hpp"
+
+void compute(const Task& t, Chunk k, cudaStream_t stream) {
+    advance<<<blocks_for(k.size), THREADS, 0, stream>>>(t.device.a + k.begin, t.device.c + k.begin, k.size,
+                                                        t.rounds);
+    CHECK_KERNEL();
+}
+
+void depth_first(const Task& t) {
+    for (int64_t i = 0; i < t.chunks.count(); ++i) {
+        copy_in(t, t.chunks[i], t.stream[i]);
+        compute(t, t.chunks[i], t.stream[i]);
+        copy_out(t, t.chunks[i], t.stream[i]);
+    }
+}
+
+__global__ void nothing() {}
+
+void with_default_stream_between(const Task& t) {
+    for (int64_t i = 0; i < t.chunks.count(); ++i) {
+        copy_in(t, t.chunks[i], t.stream[i]);
+        compute(t, t.chunks[i], t.stream[i]);
+        copy_out(t, t.chunks[i], t.stream[i]);
+        nothing<<<1, 1>>>();
+    }
+}
+
+class Overlap : public Pipeline {
+ public:
+    explicit Overlap(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 28) {
+        takes_rounds(program);
+        program.command_line.file("--timeline", timeline,
+                                  "draw when each engine worked on which chunk, as SVG");
+        pieces = 1024;
+        program.sweep_sizes = {"--n 16Mi", "--n 268435456"};
+        program.test_sizes = {"--n 0",    "--n 1", "--n 3", "--n 1023 --rounds 1", "--n 1025 --rounds 7",
+                              "--n 20011"};
+        program.large_sizes = {"--n 2147483653"};
+    }
+    int expected(int64_t i) const override { return advanced(host_a().data()[i]); }
+    void prepare(const Program& program) override;
+    Problem problem(const Program& program) override;
+
+ private:
+    void draw();
+
+    std::string timeline;
+    Advance advanced{0};
+};
+
+void Overlap::prepare(const Program& program) {
+    Pipeline::prepare(program);
+    advanced = Advance(rounds);
+    if (!timeline.empty()) draw();
+}
+
+Problem Overlap::problem(const Program& program) {
+    Problem p = Pipeline::problem(program);
+    p.remark = [this](const Medians& ms) {
+        const Parts all = parts(ms);
+        char text[200];
+        std::snprintf(
+            text, sizeof text,
+            "%lld rounds; a chunk costs %.2f us; best number of chunks by the model: %.0f, %.4f ms\n",
+            static_cast<long long>(rounds), all.per_chunk * 1e3, best_chunks(all),
+            model_ms(all, std::lround(best_chunks(all)), 4));
+        return std::string(text);
+    };
+    return p;
+}
+
+/// Event after each stage of each chunk: when it was over. It began when its stream and its engine were free.
+void Overlap::draw() {
+    struct Marked {
+        const char* title;
+        Setting setting;
+    };
+    std::vector<Panel> panels;
+    for (const Marked& m : {Marked{"one stream", {1, 12}}, Marked{"four streams", {4, 12}},
+                            Marked{"four streams, pageable memory", {4, 12, true}}}) {
+        const Task t = task(m.setting);
+        std::deque<std::array<CudaMark, STAGES>> marks(t.chunks.count());
+        CudaMark start;
+        for (int warm_up = 0; warm_up < 2; ++warm_up) {
+            start.record(nullptr);
+            t.stream.fork();
+            for (int64_t i = 0; i < t.chunks.count(); ++i) {
+                copy_in(t, t.chunks[i], t.stream[i]);
+                marks[i][0].record(t.stream[i]);
+                compute(t, t.chunks[i], t.stream[i]);
+                marks[i][1].record(t.stream[i]);
+                copy_out(t, t.chunks[i], t.stream[i]);
+                marks[i][2].record(t.stream[i]);
+            }
+            t.stream.join();
+            CHECK_CUDA_CALL(cudaDeviceSynchronize());
+        }
+        Panel panel{m.title, {}};
+        for (int64_t i = 0; i < t.chunks.count(); ++i)
+            panel.chunks.push_back(
+                {static_cast<int>(i % t.stream.count()),
+                 {marks[i][0].since(start), marks[i][1].since(start), marks[i][2].since(start)}});
+        panels.push_back(panel);
+    }
+    OutputFile("--timeline", timeline).write(timeline_svg(panels));
+}
+
+int main(int argc, char** argv) {
+    Lesson<Overlap> lesson("overlap", "A balanced pipeline, by the number of chunks and of streams.", argc,
+                           argv);
+    add_ceilings(lesson);
+    for (const int64_t chunks : {1, 4, 16, 64, 256})
+        for (const int streams : {1, 2, 3, 4, 8})
+            add_rung(lesson, "c" + std::to_string(chunks) + "_s" + std::to_string(streams),
+                     std::to_string(chunks) + (chunks == 1 ? " chunk, " : " chunks, ") +
+                         std::to_string(streams) + (streams == 1 ? " stream" : " streams"),
+                     {streams, chunks}, depth_first);
+    const bool no_model = false;
+    add_rung(lesson, "pageable_s1", "16 chunks, 1 stream, pageable memory",
+             {1, 16, true, cudaStreamNonBlocking, no_model}, depth_first);
+    add_rung(lesson, "pageable_s4", "16 chunks, 4 streams, pageable memory",
+             {4, 16, true, cudaStreamNonBlocking, no_model}, depth_first);
+    add_rung(lesson, "blocking", "16 chunks, 4 blocking streams", {4, 16, false, cudaStreamDefault},
+             depth_first);
+    add_rung(lesson, "blocking_default", "the same, a launch to the default stream between",
+             {4, 16, false, cudaStreamDefault, no_model}, with_default_stream_between);
+    add_rung(lesson, "nonblocking_default", "non-blocking streams, the same launches", {4, 16},
+             with_default_stream_between);
+    return lesson.run();
+}

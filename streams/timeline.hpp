@@ -1,0 +1,95 @@
+// timeline.hpp: a picture of a pipeline: which engine worked on which chunk when. Plain text, tested on the host.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+constexpr int STAGES = 3;  // in, kernel, out
+constexpr const char* STAGE_NAMES[STAGES] = {"copy in", "kernel", "copy out"};
+
+/// A chunk's way through the stages, in the order of issue: its stream, and when each stage was over (ms).
+struct ChunkTimes {
+    int stream;
+    std::array<double, STAGES> done;
+};
+
+struct Panel {
+    std::string title;
+    std::vector<ChunkTimes> chunks;
+};
+
+/// When a stage of a chunk was at work.
+struct Span {
+    double begin, end;
+};
+
+/// An event says when a stage was over, not when it began: that is when both its stream and its engine were free, for
+/// an engine takes the chunks in the order of issue.
+inline std::vector<std::array<Span, STAGES>> spans_of(const std::vector<ChunkTimes>& chunks) {
+    std::vector<std::array<Span, STAGES>> spans;
+    std::array<double, STAGES> engine_free{};
+    std::vector<double> stream_free;
+    for (const ChunkTimes& c : chunks) {
+        if (stream_free.size() <= static_cast<size_t>(c.stream)) stream_free.resize(c.stream + 1);
+        std::array<Span, STAGES> of_chunk;
+        for (int stage = 0; stage < STAGES; ++stage) {
+            const double begin = std::max(stream_free[c.stream], engine_free[stage]);
+            of_chunk[stage] = {std::min(begin, c.done[stage]), c.done[stage]};
+            stream_free[c.stream] = engine_free[stage] = c.done[stage];
+        }
+        spans.push_back(of_chunk);
+    }
+    return spans;
+}
+
+/// The panels below each other, on one scale of time; a lane for each engine, a colour for each stream.
+inline std::string timeline_svg(const std::vector<Panel>& panels) {
+    constexpr const char* COLOURS[] = {"#4878a8", "#e08030", "#58a058", "#b05878",
+                                       "#8868b0", "#988030", "#40a0a0", "#808080"};
+    constexpr double LEFT = 74, WIDTH = 820, LANE = 24, TITLE = 22, GAP = 14;
+    double longest = 0;
+    for (const Panel& p : panels)
+        for (const ChunkTimes& c : p.chunks)
+            longest = std::max(longest, *std::max_element(c.done.begin(), c.done.end()));
+    const double scale = longest > 0 ? WIDTH / longest : 0;
+    const double panel_height = TITLE + STAGES * LANE + GAP;
+
+    char line[400];
+    std::string svg;
+    const auto add = [&](const char* format, auto... values) {
+        std::snprintf(line, sizeof line, format, values...);
+        svg += line;
+    };
+    add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" "
+        "font-size=\"12\">\n",
+        LEFT + WIDTH + 80, panels.size() * panel_height + 4);
+    add("<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+    double top = 0;
+    for (const Panel& p : panels) {
+        double end = 0;
+        for (const ChunkTimes& c : p.chunks) end = std::max(end, c.done[STAGES - 1]);
+        add("<text x=\"%.0f\" y=\"%.1f\" font-weight=\"bold\">%s: %.2f ms</text>\n", LEFT, top + 16,
+            p.title.c_str(), end);
+        for (int stage = 0; stage < STAGES; ++stage)
+            add("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
+                top + TITLE + stage * LANE + 16, STAGE_NAMES[stage]);
+        const auto spans = spans_of(p.chunks);
+        for (size_t i = 0; i < spans.size(); ++i)
+            for (int stage = 0; stage < STAGES; ++stage) {
+                const Span s = spans[i][stage];
+                const double x = LEFT + s.begin * scale, width = (s.end - s.begin) * scale;
+                const double y = top + TITLE + stage * LANE + 2;
+                add("<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\" stroke=\"white\" "
+                    "stroke-width=\"0.5\"/>\n",
+                    x, y, width, LANE - 4, COLOURS[p.chunks[i].stream % 8]);
+                if (width > 14)
+                    add("<text x=\"%.2f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"white\" "
+                        "font-size=\"11\">%zu</text>\n",
+                        x + width / 2, y + 14, i + 1);
+            }
+        top += panel_height;
+    }
+    return svg + "</svg>\n";
+}
