@@ -86,10 +86,8 @@ Problem Program::problem(const std::string& headline) const {
 int Program::measure(const Problem& problem, std::vector<Variant> variants) {
     if (!options.variants.empty()) {
         const auto wanted = [&](const Variant& v) {
-            const bool is_ceiling =
-                v.name == problem.ceiling || std::count(problem.bound.begin(), problem.bound.end(), v.name);
             return std::count(options.variants.begin(), options.variants.end(), v.name) ||
-                   (is_ceiling && !options.profile);
+                   ((v.role == Role::ceiling || v.name == problem.ceiling) && !options.profile);
         };
         variants.erase(
             std::remove_if(variants.begin(), variants.end(), [&](const Variant& v) { return !wanted(v); }),

@@ -47,7 +47,7 @@ class Ordered : public Pipeline {
         takes_rounds(program);
         program.command_line.choice("--forget", forget, ORDERS,
                                     "leave this order out, to see what becomes of it");
-        program.sweep_sizes = {"--n 16Mi --chunk 1Mi", "--n 64Mi --chunk 1Mi", "--n 268435456 --chunk 4Mi"};
+        program.sweep_sizes = {"--n 16Mi --chunk 1Mi", "--n 64Mi --chunk 1Mi --repeats 20"};
         program.test_sizes = {"--n 0",
                               "--n 1",
                               "--n 999 --chunk 1000",

@@ -6,7 +6,8 @@
 //          changes between replays is set in the prepared graph: the parameters of one node, or all of it, from a new
 //          recording of the same shape.
 // Programmatic dependent launch (sm_90): a kernel says early that the next one may be launched, and that one gets on the
-//          multiprocessors and waits there for its predecessor's data, rather than for its end.
+//          multiprocessors and waits there. Said too early it does harm: the blocks that wait take the place of those
+//          that work (graph_too_early).
 // Persistent: one launch stays for all steps, with a barrier of the whole grid between two (as many blocks as fit).
 // Cost:    a graph is worth it after a few replays; a barrier of the grid holds all multiprocessors for the whole chain.
 // Limit:   one_kernel, the arithmetic of all kernels in one, without any order between blocks.
@@ -27,8 +28,8 @@ class Chain {
         program.command_line.number("--rounds", rounds, 0, 1 << 20,
                                     "rounds of arithmetic in each kernel: its length");
         for (const char* rounds : {"1", "500", "1000", "2500", "5000", "10000"})
-            program.sweep_sizes.push_back("--n 16Ki --kernels 1000 --rounds " + std::string(rounds));
-        program.sweep_sizes.push_back("--n 512Ki --kernels 1000 --rounds 1");
+            program.sweep_sizes.push_back("--repeats 20 --rounds " + std::string(rounds));
+        program.sweep_sizes.push_back("--repeats 20 --rounds 1 --n 512Ki");
         program.test_sizes = {"--n 0",
                               "--n 1 --kernels 1",
                               "--n 255 --kernels 2",
@@ -37,7 +38,7 @@ class Chain {
                               "--n 40011 --kernels 2 --rounds 1"};
     }
     ~Chain() {
-        for (cudaGraphExec_t graph : {recorded, patched, updated, early})
+        for (cudaGraphExec_t graph : {recorded, patched, updated, dependent, too_early})
             if (graph) cudaGraphExecDestroy(graph);
     }
     std::string nothing_to_do() const { return n ? "" : "no elements"; }
@@ -75,7 +76,7 @@ class Chain {
     bool has_programmatic_launch = false;
     std::unique_ptr<DeviceBuffer<int>> in, same_in, x;
     std::unique_ptr<Streams> streams;  ///< what the host records on
-    cudaGraphExec_t recorded{}, patched{}, updated{}, early{};
+    cudaGraphExec_t recorded{}, patched{}, updated{}, dependent{}, too_early{};
 
  private:
     std::vector<int> input;
@@ -152,19 +153,25 @@ void graph_exec_update(Chain& c) {
     CHECK_CUDA_CALL(cudaGraphLaunch(c.updated, nullptr));
 }
 
-__global__ void advance_early(const int* a, int* c, int64_t n, int rounds) {
-#if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion();  // the next kernel may come
-    cudaGridDependencySynchronize();            // the one before is over, and what it wrote is there
-#endif
+/// With TOO_EARLY the next kernel may come at once. Its blocks wait where others should work, those of the kernel after
+/// it too, and so on.
+template <bool TOO_EARLY>
+__global__ void advance_programmatic(const int* a, int* c, int64_t n, int rounds) {
     const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-    if (i >= n) return;
-    uint32_t value = static_cast<uint32_t>(a[i]);
+#if __CUDA_ARCH__ >= 900
+    if (TOO_EARLY) cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();  // the kernel before is over, and what it wrote is there
+#endif
+    uint32_t value = i < n ? static_cast<uint32_t>(a[i]) : 0;
     for (int r = 0; r < rounds; ++r) value = value * MULTIPLIER + INCREMENT;
-    c[i] = static_cast<int>(value);
+#if __CUDA_ARCH__ >= 900
+    if (!TOO_EARLY) cudaTriggerProgrammaticLaunchCompletion();  // the next one may come, and wait
+#endif
+    if (i < n) c[i] = static_cast<int>(value);
 }
 
-void launch_all_early(const Chain& c, cudaStream_t stream) {
+template <bool TOO_EARLY>
+void launch_all_programmatic(const Chain& c, cudaStream_t stream) {
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -176,22 +183,24 @@ void launch_all_early(const Chain& c, cudaStream_t stream) {
     for (int64_t k = 0; k < c.kernels; ++k) {
         config.numAttrs = k > 0;  // the first waits for what was there before
         const int* from = k == 0 ? c.in->data() : c.x->data();
-        CHECK_CUDA_CALL(
-            cudaLaunchKernelEx(&config, advance_early, from, c.x->data(), c.n, static_cast<int>(c.rounds)));
+        CHECK_CUDA_CALL(cudaLaunchKernelEx(&config, advance_programmatic<TOO_EARLY>, from, c.x->data(), c.n,
+                                           static_cast<int>(c.rounds)));
     }
 }
 
 void programmatic(Chain& c) {
-    launch_all_early(c, nullptr);
+    launch_all_programmatic<false>(c, nullptr);
 }
 
+template <bool TOO_EARLY>
 void graph_programmatic(Chain& c) {
-    if (!c.early) {
-        const cudaGraph_t g = record(c, [&](cudaStream_t s) { launch_all_early(c, s); });
-        c.early = instantiate(g);
+    cudaGraphExec_t& ready = TOO_EARLY ? c.too_early : c.dependent;
+    if (!ready) {
+        const cudaGraph_t g = record(c, [&](cudaStream_t s) { launch_all_programmatic<TOO_EARLY>(c, s); });
+        ready = instantiate(g);
         CHECK_CUDA_CALL(cudaGraphDestroy(g));
     }
-    CHECK_CUDA_CALL(cudaGraphLaunch(c.early, nullptr));
+    CHECK_CUDA_CALL(cudaGraphLaunch(ready, nullptr));
 }
 
 __global__ void advance_persistent(const int* in, int* x, int64_t n, int rounds, int64_t kernels) {
@@ -244,7 +253,10 @@ int main(int argc, char** argv) {
     lesson.rung("graph_set_params", "the first node's input changed each time", Patch());
     lesson.rung("graph_exec_update", "recorded again each time", graph_exec_update);
     lesson.rung("programmatic", "programmatic dependent launch", programmatic).obstacle = needs_sm_90;
-    lesson.rung("graph_programmatic", "the same, recorded once", graph_programmatic).obstacle = needs_sm_90;
+    lesson.rung("graph_programmatic", "the same, recorded once", graph_programmatic<false>).obstacle =
+        needs_sm_90;
+    lesson.rung("graph_too_early", "the next kernel called too early", graph_programmatic<true>).obstacle =
+        needs_sm_90;
     lesson.rung("persistent", "one launch, a barrier of the grid", persistent);
     return lesson.run();
 }

@@ -171,13 +171,16 @@ inline void Pipeline::balance() {
         (this->*work)();
         return timer.stop();
     };
-    const double copies = once_ms(&Pipeline::run_both);
+    std::vector<double> copies;
+    for (int i = 0; i < 5; ++i) copies.push_back(once_ms(&Pipeline::run_both));
     constexpr int FEW = 256, MANY = 1024;
     rounds = FEW;
     const double few = once_ms(&Pipeline::run_compute);
     rounds = MANY;
     const double slope = (once_ms(&Pipeline::run_compute) - few) / (MANY - FEW);
-    rounds = slope > 0 ? std::clamp<int64_t>(FEW + std::lround((copies - few) / slope), 1, MAX_ROUNDS) : 1;
+    rounds = slope > 0 ? std::clamp<int64_t>(FEW + std::lround((summarize(copies).median - few) / slope), 1,
+                                             MAX_ROUNDS)
+                       : 1;
 }
 
 inline Problem Pipeline::problem(const Program& program) {

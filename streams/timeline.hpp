@@ -44,52 +44,55 @@ inline std::vector<std::array<Span, STAGES>> spans_of(const std::vector<ChunkTim
     return spans;
 }
 
-/// The panels below each other, on one scale of time; a lane for each engine, a colour for each stream.
-inline std::string timeline_svg(const std::vector<Panel>& panels) {
-    constexpr const char* COLOURS[] = {"#4878a8", "#e08030", "#58a058", "#b05878",
-                                       "#8868b0", "#988030", "#40a0a0", "#808080"};
-    constexpr double LEFT = 74, WIDTH = 820, LANE = 24, TITLE = 22, GAP = 14;
-    double longest = 0;
-    for (const Panel& p : panels)
-        for (const ChunkTimes& c : p.chunks)
-            longest = std::max(longest, *std::max_element(c.done.begin(), c.done.end()));
-    const double scale = longest > 0 ? WIDTH / longest : 0;
-    const double panel_height = TITLE + STAGES * LANE + GAP;
+inline double end_of(const Panel& panel) {
+    double end = 0;
+    for (const ChunkTimes& c : panel.chunks) end = std::max(end, c.done[STAGES - 1]);
+    return end;
+}
 
-    char line[400];
+/// The panels below each other, on one scale of time, that of the first: longer ones are cut off. A lane for each
+/// engine, a colour for each stream, and the number of each chunk.
+inline std::string timeline_svg(const std::vector<Panel>& panels) {
+    constexpr const char* COLOURS[] = {"#4878a8", "#e08030", "#58a058", "#b05878"};
+    constexpr double LEFT = 74, WIDTH = 860, LANE = 24, TITLE = 22, GAP = 14,
+                     PANEL = TITLE + STAGES * LANE + GAP;
+    const double shown = panels.empty() ? 0 : end_of(panels[0]);
+    const double scale = shown > 0 ? WIDTH / shown : 0;
+
     std::string svg;
-    const auto add = [&](const char* format, auto... values) {
+    const auto add = [&svg](const char* format, auto... values) {
+        char line[300];
         std::snprintf(line, sizeof line, format, values...);
         svg += line;
     };
     add("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" "
         "font-size=\"12\">\n",
-        LEFT + WIDTH + 80, panels.size() * panel_height + 4);
-    add("<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n");
+        LEFT + WIDTH + 12, static_cast<double>(panels.size()) * PANEL + 4);
+    svg += "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
     double top = 0;
     for (const Panel& p : panels) {
-        double end = 0;
-        for (const ChunkTimes& c : p.chunks) end = std::max(end, c.done[STAGES - 1]);
-        add("<text x=\"%.0f\" y=\"%.1f\" font-weight=\"bold\">%s: %.2f ms</text>\n", LEFT, top + 16,
-            p.title.c_str(), end);
+        const double end = end_of(p);
+        add("<text x=\"%.0f\" y=\"%.1f\" font-weight=\"bold\">%s: %.1f ms%s</text>\n", LEFT, top + 16,
+            p.title.c_str(), end, end > shown ? ", the beginning" : "");
         for (int stage = 0; stage < STAGES; ++stage)
             add("<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6,
                 top + TITLE + stage * LANE + 16, STAGE_NAMES[stage]);
         const auto spans = spans_of(p.chunks);
         for (size_t i = 0; i < spans.size(); ++i)
             for (int stage = 0; stage < STAGES; ++stage) {
-                const Span s = spans[i][stage];
+                const Span s = {spans[i][stage].begin, std::min(spans[i][stage].end, shown)};
+                if (s.begin >= s.end) continue;
                 const double x = LEFT + s.begin * scale, width = (s.end - s.begin) * scale;
                 const double y = top + TITLE + stage * LANE + 2;
                 add("<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\" stroke=\"white\" "
                     "stroke-width=\"0.5\"/>\n",
-                    x, y, width, LANE - 4, COLOURS[p.chunks[i].stream % 8]);
+                    x, y, width, LANE - 4, COLOURS[p.chunks[i].stream % 4]);
                 if (width > 14)
                     add("<text x=\"%.2f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"white\" "
                         "font-size=\"11\">%zu</text>\n",
                         x + width / 2, y + 14, i + 1);
             }
-        top += panel_height;
+        top += PANEL;
     }
     return svg + "</svg>\n";
 }
