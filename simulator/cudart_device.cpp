@@ -221,8 +221,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
     Entry entry;
     if (!exists(peer) || peer == current) return remember(cudaErrorInvalidDevice);
-    return peers().insert({current, peer}).second ? cudaSuccess
-                                                  : remember(cudaErrorPeerAccessAlreadyEnabled);
+    return peers().insert({current, peer}).second ? cudaSuccess : remember(cudaErrorPeerAccessAlreadyEnabled);
 }
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     Entry entry;

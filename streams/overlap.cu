@@ -103,6 +103,7 @@ void Overlap::draw() {
         const char* title;
         Setting setting;
     };
+    OutputFile file("--timeline", timeline);
     std::vector<Panel> panels;
     for (const Marked& m :
          {Marked{"12 chunks, one stream", {1, 12}}, Marked{"12 chunks, four streams", {4, 12}},
@@ -131,7 +132,7 @@ void Overlap::draw() {
                  {marks[i][0].since(start), marks[i][1].since(start), marks[i][2].since(start)}});
         panels.push_back(panel);
     }
-    OutputFile("--timeline", timeline).write(timeline_svg(panels));
+    file.write(timeline_svg(panels));
 }
 
 int main(int argc, char** argv) {
