@@ -193,11 +193,13 @@ int main(int argc, char** argv) {
     const auto with_work = [&](auto body) {
         return [&lesson, body](const Task& t) { body(lesson.work, t); };
     };
-    const Setting pinned{SLOTS}, pageable{SLOTS, 0, true, cudaStreamNonBlocking, false};
-    add_rung(lesson, "by_host", "the host waits after each step",
-             {SLOTS, 0, false, cudaStreamNonBlocking, false}, by_host);
-    add_rung(lesson, "by_stream", "a chunk's steps in one stream", pinned, by_stream);
-    add_rung(lesson, "by_events", "a stream for each engine, events between", pinned, with_work(by_events));
+    // A stream for each of the three stages, or one for each slot.
+    const Setting by_stage{3}, by_slot{SLOTS}, pageable{SLOTS, 0, true, cudaStreamNonBlocking, false};
+    Setting waiting = by_stage;
+    waiting.modelled = false;
+    add_rung(lesson, "by_host", "the host waits after each step", waiting, by_host);
+    add_rung(lesson, "by_stream", "a chunk's steps in one stream", by_slot, by_stream);
+    add_rung(lesson, "by_events", "a stream for each engine, events between", by_stage, with_work(by_events));
     add_rung(lesson, "pageable", "pageable memory, copied as it is", pageable, by_stream);
     add_rung(lesson, "host_functions", "pageable memory, staged by host functions", pageable,
              with_work(by_host_functions));

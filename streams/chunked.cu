@@ -46,7 +46,6 @@ void breadth_first(const Task& t) {
     }
 }
 
-/// A copy engine that is not there cannot overlap, but the result is right all the same.
 struct Averages : Pipeline {
     explicit Averages(Program& program) : Pipeline(program, 2, compute, 20 << 20) {
         chunk = 1 << 20;

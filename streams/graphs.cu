@@ -55,8 +55,8 @@ class Chain {
         streams = std::make_unique<Streams>(1);
     }
     Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(kernels) + " kernels on " + std::to_string(n) + " ints, " +
-                                    std::to_string(rounds) + " rounds");
+        Problem p = program.problem(std::to_string(kernels) + " x " + std::to_string(rounds) + " rounds on " +
+                                    std::to_string(n) + " ints");
         p.items = static_cast<double>(kernels);
         p.item = "kernel";
         p.ceiling = "one_kernel";

@@ -44,6 +44,26 @@ void with_default_stream_between(const Task& t) {
     }
 }
 
+/// An event with a time.
+class CudaMark {
+ public:
+    CudaMark() { CHECK_CUDA_CALL(cudaEventCreate(&event)); }
+    ~CudaMark() { cudaEventDestroy(event); }
+    CudaMark(const CudaMark&) = delete;
+    CudaMark& operator=(const CudaMark&) = delete;
+
+    void record(cudaStream_t stream) { CHECK_CUDA_CALL(cudaEventRecord(event, stream)); }
+    /// Milliseconds since an earlier one; both are over.
+    double since(const CudaMark& earlier) const {
+        float milliseconds = 0;
+        CHECK_CUDA_CALL(cudaEventElapsedTime(&milliseconds, earlier.event, event));
+        return milliseconds;
+    }
+
+ private:
+    cudaEvent_t event{};
+};
+
 class Overlap : public Pipeline {
  public:
     explicit Overlap(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 28) {

@@ -1,5 +1,6 @@
 // pipeline.cuh: data that come from the host in chunks, are computed on, and go back.
 #pragma once
+#include <cstdio>
 #include <map>
 #include <memory>
 
@@ -36,26 +37,6 @@ inline void copy_out(const Task& t, Chunk k, cudaStream_t stream) {
     CHECK_CUDA_CALL(cudaMemcpyAsync(t.host.c + k.begin, t.device.c + k.begin, k.size * sizeof(int),
                                     cudaMemcpyDeviceToHost, stream));
 }
-
-/// An event with a time.
-class CudaMark {
- public:
-    CudaMark() { CHECK_CUDA_CALL(cudaEventCreate(&event)); }
-    ~CudaMark() { cudaEventDestroy(event); }
-    CudaMark(const CudaMark&) = delete;
-    CudaMark& operator=(const CudaMark&) = delete;
-
-    void record(cudaStream_t stream) { CHECK_CUDA_CALL(cudaEventRecord(event, stream)); }
-    /// Milliseconds since an earlier one; both are over.
-    double since(const CudaMark& earlier) const {
-        float milliseconds = 0;
-        CHECK_CUDA_CALL(cudaEventElapsedTime(&milliseconds, earlier.event, event));
-        return milliseconds;
-    }
-
- private:
-    cudaEvent_t event{};
-};
 
 /// How a variant runs: on how many streams, of which kind, in how many chunks (0: of the size that --chunk says), and
 /// from which kind of memory.
@@ -132,6 +113,7 @@ class Pipeline {
     }
 
     void balance();
+    void print_first(const std::string& name) const;
 
     static constexpr int64_t MAX_ROUNDS = 1 << 20;
     const int inputs;
@@ -151,7 +133,7 @@ inline void Pipeline::prepare(const Program& program) {
                            std::unique_ptr<DeviceBuffer<int>>& device, uint64_t seed) {
         host = std::make_unique<PinnedBuffer<int>>(n);
         device = std::make_unique<DeviceBuffer<int>>(n);
-        fill_small_integers(host->data(), n, 1 << 30, seed);  // a + b fits an int
+        fill_small_integers(host->data(), n, (1 << 30) - 1, seed);  // a + b fits an int
     };
     input(pinned_a, device_a, program.options.seed);
     if (inputs == 2) input(pinned_b, device_b, program.options.seed + 1);
@@ -188,6 +170,7 @@ inline Problem Pipeline::problem(const Program& program) {
     p.bytes = static_cast<double>(n) * sizeof(int) * (inputs + 1);
     p.ceiling = "bound";
     p.bound = {"h2d", "kernel", "d2h", "both"};
+    p.show = [this](const std::string& name) { print_first(name); };
     p.model_ms = [this](const Variant& v, const Medians& ms) {
         const auto found = settings.find(v.name);
         if (found == settings.end() || !found->second.modelled) return std::nan("");
@@ -195,6 +178,14 @@ inline Problem Pipeline::problem(const Program& program) {
         return model_ms(parts(ms), chunks_of(s).count(), s.streams);
     };
     return p;
+}
+
+/// As the tutorial's program does; the ceilings' rows have no c to show.
+inline void Pipeline::print_first(const std::string& name) const {
+    if (!settings.count(name)) return;
+    std::printf("%s:", name.c_str());
+    for (int64_t i = 0; i < std::min<int64_t>(n, 10); ++i) std::printf(" %d", last_output[i]);
+    std::printf("\n");
 }
 
 inline Parts Pipeline::parts(const Medians& ms) const {

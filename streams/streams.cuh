@@ -109,6 +109,8 @@ class Lesson {
             problem.working_set = std::numeric_limits<double>::infinity();
             problem.host_clock = true;
             problem.poison = [this] { work.poison(); };
+            if (program.options.print && !problem.show)
+                throw UsageError("--print: there is nothing to show here");
             std::vector<Variant> variants;
             for (const Row& row : rows) {
                 Variant v{row};
