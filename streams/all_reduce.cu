@@ -96,6 +96,7 @@ class AllReduce {
         std::vector<int> devices;
         for (int g = 0; g < gpus->count(); ++g) devices.push_back(gpus->device(g));
         communicators.resize(devices.size());
+        const OnDevice here(gpus->device(0));  // whatever NCCL makes current
         CHECK_NCCL_CALL(ncclCommInitAll(communicators.data(), gpus->count(), devices.data()));
 #endif
     }

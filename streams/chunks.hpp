@@ -34,13 +34,14 @@ struct Parts {
 };
 
 /// T(n) = bound + (in + kernel + out - max(in, kernel, out)) / n + n * per_chunk: while the first chunk comes in and the
-/// last goes out, the other engines have nothing to do. With fewer streams than stages a chunk waits for the one before
-/// it in its stream; one stream overlaps nothing.
+/// last goes out, the other engines have nothing to do. A chunk also waits for the one before it in its stream: s streams
+/// cannot take less than sum / s, and the last of them begins s - 1 chunks late. One stream takes the sum.
 inline double model_ms(const Parts& p, int64_t chunks, int streams) {
-    const double n = static_cast<double>(std::max<int64_t>(1, chunks)),
-                 s = static_cast<double>(std::min<int64_t>(streams, chunks));
-    if (s <= 1) return p.sum() + n * p.per_chunk;
-    return std::max(p.bound(), p.sum() / s) + (p.sum() - p.longest()) / n + n * p.per_chunk;
+    const double n = static_cast<double>(std::max<int64_t>(1, chunks));
+    const double s = std::min(static_cast<double>(streams), n);
+    const double by_engines = std::min(p.bound() + (p.sum() - p.longest()) / n, p.sum());
+    const double by_streams = p.sum() / s + (s - 1) / n * p.longest();
+    return std::max(by_engines, by_streams) + n * p.per_chunk;
 }
 
 /// The number of chunks at which T(n) is least: where what another chunk saves is what it costs.

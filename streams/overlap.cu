@@ -117,8 +117,10 @@ std::string Overlap::what_it_says(const Medians& ms) const {
     return std::isfinite(ms("pageable_s4") / ms("pageable_s1")) ? said + text : said;
 }
 
-/// Event after each stage of each chunk: when it was over. It began when its stream and its engine were free.
+/// Events in each stream: before a chunk, and after each of its stages. The last of some runs is drawn: the first ones
+/// wake the host's memory up.
 void Overlap::draw() {
+    constexpr int RUNS = 8;
     struct Marked {
         const char* title;
         Setting setting;
@@ -129,27 +131,28 @@ void Overlap::draw() {
          {Marked{"12 chunks, one stream", {1, 12}}, Marked{"12 chunks, four streams", {4, 12}},
           Marked{"the same from pageable memory", {4, 12, true}}}) {
         const Task t = task(m.setting);
-        std::deque<std::array<CudaMark, STAGES>> marks(t.chunks.count());
+        std::deque<std::array<CudaMark, 1 + STAGES>> marks(t.chunks.count());
         CudaMark start;
-        for (int warm_up = 0; warm_up < 2; ++warm_up) {
+        for (int run = 0; run < RUNS; ++run) {
             start.record(nullptr);
             t.stream.fork();
             for (int64_t i = 0; i < t.chunks.count(); ++i) {
-                copy_in(t, t.chunks[i], t.stream[i]);
                 marks[i][0].record(t.stream[i]);
-                compute(t, t.chunks[i], t.stream[i]);
+                copy_in(t, t.chunks[i], t.stream[i]);
                 marks[i][1].record(t.stream[i]);
-                copy_out(t, t.chunks[i], t.stream[i]);
+                compute(t, t.chunks[i], t.stream[i]);
                 marks[i][2].record(t.stream[i]);
+                copy_out(t, t.chunks[i], t.stream[i]);
+                marks[i][3].record(t.stream[i]);
             }
             t.stream.join();
             CHECK_CUDA_CALL(cudaDeviceSynchronize());
         }
         Panel panel{m.title, {}};
-        for (int64_t i = 0; i < t.chunks.count(); ++i)
-            panel.chunks.push_back(
-                {static_cast<int>(i % t.stream.count()),
-                 {marks[i][0].since(start), marks[i][1].since(start), marks[i][2].since(start)}});
+        for (int64_t i = 0; i < t.chunks.count(); ++i) {
+            const auto at = [&](int mark) { return marks[i][mark].since(start); };
+            panel.chunks.push_back({static_cast<int>(i % t.stream.count()), at(0), {at(1), at(2), at(3)}});
+        }
         panels.push_back(panel);
     }
     file.write(timeline_svg(panels));

@@ -9,9 +9,11 @@
 constexpr int STAGES = 3;  // in, kernel, out
 constexpr const char* STAGE_NAMES[STAGES] = {"copy in", "kernel", "copy out"};
 
-/// A chunk's way through the stages, in the order of issue: its stream, and when each stage was over (ms).
+/// A chunk's way through the stages, in the order of issue: its stream, when the stream came to it, and when each stage
+/// was over (ms).
 struct ChunkTimes {
     int stream;
+    double ready;
     std::array<double, STAGES> done;
 };
 
@@ -30,14 +32,13 @@ struct Span {
 inline std::vector<std::array<Span, STAGES>> spans_of(const std::vector<ChunkTimes>& chunks) {
     std::vector<std::array<Span, STAGES>> spans;
     std::array<double, STAGES> engine_free{};
-    std::vector<double> stream_free;
     for (const ChunkTimes& c : chunks) {
-        if (stream_free.size() <= static_cast<size_t>(c.stream)) stream_free.resize(c.stream + 1);
         std::array<Span, STAGES> of_chunk;
+        double stream_free = c.ready;
         for (int stage = 0; stage < STAGES; ++stage) {
-            const double begin = std::max(stream_free[c.stream], engine_free[stage]);
+            const double begin = std::max(stream_free, engine_free[stage]);
             of_chunk[stage] = {std::min(begin, c.done[stage]), c.done[stage]};
-            stream_free[c.stream] = engine_free[stage] = c.done[stage];
+            stream_free = engine_free[stage] = c.done[stage];
         }
         spans.push_back(of_chunk);
     }

@@ -58,11 +58,42 @@ TEST(Model, ManyChunksComeNearTheBound) {
     EXPECT_NEAR(model_ms(p, 1000000, 4), 6, 1e-4);
 }
 
+// What the formula stands for, step by step: each engine takes the chunks in order, each stream one step at a time.
+double stepped_ms(const Parts& p, int64_t chunks, int streams) {
+    std::vector<double> stream_free(streams);
+    double engine_free[STAGES] = {};
+    const double steps[STAGES] = {p.in, p.kernel, p.out};
+    double end = 0;
+    for (int64_t i = 0; i < chunks; ++i)
+        for (int stage = 0; stage < STAGES; ++stage) {
+            double& stream = stream_free[i % streams];
+            end = std::max(stream, engine_free[stage]) + steps[stage] / static_cast<double>(chunks);
+            stream = engine_free[stage] = end;
+        }
+    return end;
+}
+
+TEST(Model, IsWhatTheStepsTakeTogether) {
+    for (const Parts& p :
+         {Parts{1, 1, 1, 1, 0}, Parts{2, 1, 1, 2, 0}, Parts{1, 3, 2, 2, 0}, Parts{2, 0, 1, 2, 0}})
+        for (const int streams : {1, 2, 3, 4, 8})
+            for (const int64_t chunks : {1, 4, 16, 64, 256}) {
+                if (chunks % streams && chunks > streams) continue;  // the last streams would have less to do
+                EXPECT_GE(stepped_ms(p, chunks, streams), model_ms(p, chunks, streams) - 1e-9)
+                    << chunks << " " << streams;
+                // For equal parts the formula is exact.
+                if (p.in == p.kernel && p.kernel == p.out) {
+                    EXPECT_NEAR(stepped_ms(p, chunks, streams), model_ms(p, chunks, streams), 1e-9)
+                        << chunks << " " << streams;
+                }
+            }
+}
+
 TEST(Model, FewerStreamsThanStagesLeaveAnEngineIdle) {
     const Parts balanced{1, 1, 1, 1, 0};
     EXPECT_NEAR(model_ms(balanced, 1000000, 2), 1.5, 1e-5);
     EXPECT_NEAR(model_ms(balanced, 1000000, 3), 1, 1e-5);
-    EXPECT_EQ(model_ms(balanced, 100, 8), model_ms(balanced, 100, 3));
+    EXPECT_EQ(model_ms(balanced, 96, 8), model_ms(balanced, 96, 3));
     EXPECT_EQ(model_ms(balanced, 2, 8), model_ms(balanced, 2, 2));  // two chunks use two streams
 }
 
@@ -90,8 +121,10 @@ TEST(AdvanceSteps, ManyAtOnceAreAsMany) {
 }
 
 TEST(Timeline, AStageBeginsWhenItsStreamAndItsEngineAreFree) {
-    // Two streams; the second chunk's copy in waits for the engine, its kernel for the copy.
-    const auto spans = spans_of({{0, {1, 3, 4}}, {1, {2, 5, 6}}, {0, {5, 7, 8}}});
+    // Two streams; the second chunk's copy in waits for the engine, its kernel for the first one's. The fourth chunk was
+    // issued late.
+    const auto spans =
+        spans_of({{0, 0, {1, 3, 4}}, {1, 0, {2, 5, 6}}, {0, 4, {5, 7, 8}}, {1, 9, {10, 11, 12}}});
     EXPECT_EQ(spans[0][0].begin, 0);
     EXPECT_EQ(spans[0][1].begin, 1);
     EXPECT_EQ(spans[1][0].begin, 1);  // the engine was busy
@@ -99,11 +132,13 @@ TEST(Timeline, AStageBeginsWhenItsStreamAndItsEngineAreFree) {
     EXPECT_EQ(spans[1][2].begin, 5);  // its own kernel
     EXPECT_EQ(spans[2][0].begin, 4);  // the first chunk of its stream is out
     EXPECT_EQ(spans[2][2].end, 8);
+    EXPECT_EQ(spans[3][0].begin, 9);
+    EXPECT_EQ(spans[3][1].begin, 10);
 }
 
 TEST(Timeline, HasABarForEachStageAndATitleForEachPanel) {
     const std::string svg =
-        timeline_svg({{"one stream", {{0, {1, 2, 3}}}}, {"two", {{0, {1, 2, 3}}, {1, {2, 3, 4}}}}});
+        timeline_svg({{"one stream", {{0, 0, {1, 2, 3}}}}, {"two", {{0, 0, {1, 2, 3}}, {1, 0, {2, 3, 4}}}}});
     size_t bars = 0;
     for (size_t at = svg.find("<rect x="); at != std::string::npos; at = svg.find("<rect x=", at + 1)) ++bars;
     EXPECT_EQ(bars, 8u);  // the last copy out of the second panel lies beyond the first one's end
