@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 
@@ -116,6 +117,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
                     throw std::runtime_error(
                         fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
                 m.times_ms.push_back(elapsed / m.batch);
+                if (problem.host_clock) m.host_ms.push_back(runner.host_ms() / m.batch);
             }
         }
         // A fault that needs many launches to show must not leave a time behind.
@@ -126,6 +128,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
             if (m.status == Status::wrong) {
                 m.reason = "after the timing: " + m.reason;
                 m.times_ms.clear();
+                m.host_ms.clear();
             }
         }
     }
@@ -137,7 +140,8 @@ namespace {
 
 class GpuRunner : public Runner {
  public:
-    GpuRunner(bool cold, int64_t l2_bytes) : flush(cold ? 2 * l2_bytes : 0) {}
+    GpuRunner(bool cold, int64_t l2_bytes, bool host_clock)
+        : host_clock(host_clock), flush(cold ? 2 * l2_bytes : 0) {}
 
     void run(const Variant& variant) override {
         variant.launch();
@@ -152,19 +156,28 @@ class GpuRunner : public Runner {
     double time(const Variant& variant, int batch) override {
         if (variant.restore) variant.restore();
         if (flush.count()) flush.poison();
+        if (host_clock) CHECK_CUDA_CALL(cudaDeviceSynchronize());
+        const auto begin = std::chrono::steady_clock::now();
         timer.start();
         for (int i = 0; i < batch; ++i) variant.launch();
         CHECK_KERNEL();
-        return timer.stop();
+        const double elapsed = timer.stop();
+        host_elapsed =
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+        return elapsed;
     }
 
+    double host_ms() const override { return host_elapsed; }
+
  private:
+    const bool host_clock;
+    double host_elapsed = 0;
     CudaTimer timer;
     DeviceBuffer<char> flush;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes) {
-    return std::make_unique<GpuRunner>(cold, l2_bytes);
+std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes, bool host_clock) {
+    return std::make_unique<GpuRunner>(cold, l2_bytes, host_clock);
 }

@@ -30,7 +30,11 @@ struct Variant : Label {
     std::function<void()> restore = {};      ///< for in-place work: fresh input, outside of the timed region
     std::string cannot_run = {};             ///< why it is skipped here, or empty
     int64_t steps = 1;                       ///< how many times over it does the problem's work in one launch
+    double bytes = 0;                        ///< what it moves, where that is not the problem's `bytes`
 };
+
+/// The median time of a variant in milliseconds, NaN where it has none.
+using Medians = std::function<double(const std::string& variant)>;
 
 /// What the variants of one run have in common. Program::problem() fills in the first lines.
 struct Problem {
@@ -46,6 +50,16 @@ struct Problem {
     std::string ceiling;           ///< the variant that stands for 100 %
     std::function<void()> poison;  ///< fills the output with 0xFF
     std::function<void(const std::string& name)> show = {};  ///< --print: the data after a variant ran
+
+    // Where the GPU's memory is not the limit (an infinite working_set says so).
+    /// Several variants, of which the slowest stands for 100 %; `ceiling` is its name then.
+    std::vector<std::string> bound = {};
+    bool host_clock = false;  ///< show the time by the host's clock too, beside that by the events
+    double items = 0;         ///< what a launch does this many times: the table shows the time of one, in us
+    std::string item;         ///< what that is called: "kernel"
+    /// The time that a variant should take by the family's model; NaN where the model does not speak of it.
+    std::function<double(const Variant&, const Medians&)> model_ms = {};
+    std::function<std::string(const Medians&)> remark = {};  ///< a line for below the table
 };
 
 /// wrong: its result or, under the simulator, a fault. unchecked: --check none.
@@ -66,6 +80,7 @@ struct Measurement {
     std::string reason;
     Comparison comparison;
     std::vector<double> times_ms;  ///< for one launch, by round
+    std::vector<double> host_ms;   ///< the same by the host's clock, where the problem asks for it
     int batch = 0;                 ///< launches per sample
     std::optional<Counts> counts;
     std::string explanation;  ///< --explain: the counts of each source line
@@ -79,10 +94,13 @@ class Runner {
     virtual void run(const Variant& variant) = 0;
     /// The milliseconds that `batch` launches take together.
     virtual double time(const Variant& variant, int batch) = 0;
+    /// What the last time() took by the host's clock, from the first launch until the host knew that all was over.
+    virtual double host_ms() const { return 0; }
 };
 
-/// CUDA events on the default stream; with `cold`, the L2 cache is flushed before each sample.
-std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes);
+/// CUDA events on the default stream; with `cold`, the L2 cache is flushed before each sample. With `host_clock`
+/// a sample starts on an idle GPU, so that the host's clock sees the launches and nothing from before.
+std::unique_ptr<Runner> gpu_runner(bool cold, int64_t l2_bytes, bool host_clock = false);
 
 /// Proves, warms up and times all variants as the rules of measuring say (README.md, "How it measures"):
 /// batches for short launches, round-robin rounds so that ratios are paired, and a second proof after the

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <limits>
+#include <string>
 
 int64_t checked_bytes(int64_t count, int64_t size) {
     if (count < 0 || size < 0) throw std::invalid_argument(fmt::format("a buffer of {} elements", count));
@@ -25,6 +27,14 @@ void check_allocation(cudaError_t error, const char* what, int64_t bytes) {
                                   bytes / 1e9, free / 1e9, total / 1e9));
 }
 
+// What the host can still give without swapping, in bytes; 0 where the system does not say.
+int64_t available_host_bytes() {
+    std::ifstream in("/proc/meminfo");
+    for (std::string line; std::getline(in, line);)
+        if (line.rfind("MemAvailable:", 0) == 0) return std::stoll(line.substr(13)) * 1024;
+    return 0;
+}
+
 }  // namespace
 
 void* allocate_device(int64_t bytes) {
@@ -34,8 +44,19 @@ void* allocate_device(int64_t bytes) {
 }
 
 void* allocate_pinned(int64_t bytes, unsigned flags) {
+    // Locked pages cannot be swapped: to ask for more than there is would starve the machine, not fail.
+    const int64_t available = available_host_bytes();
     void* pointer = nullptr;
-    check_allocation(cudaHostAlloc(&pointer, bytes, flags), "cudaHostAlloc (page-locked host memory)", bytes);
+    cudaError_t error = cudaErrorMemoryAllocation;
+    if (!available || bytes <= available) error = cudaHostAlloc(&pointer, bytes, flags);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError();
+        throw OutOfMemory(
+            fmt::format("cudaHostAlloc: {:.2f} GB of page-locked host memory asked, {:.2f} GB of host "
+                        "memory available",
+                        bytes / 1e9, available / 1e9));
+    }
+    CHECK_CUDA_CALL(error);
     return pointer;
 }
 

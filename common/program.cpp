@@ -88,7 +88,7 @@ int Program::measure(const Problem& problem, std::vector<Variant> variants) {
     if (!options.variants.empty()) {
         const auto wanted = [&](const Variant& v) {
             return std::count(options.variants.begin(), options.variants.end(), v.name) ||
-                   (v.name == problem.ceiling && !options.profile);
+                   ((v.role == Role::ceiling || v.name == problem.ceiling) && !options.profile);
         };
         variants.erase(
             std::remove_if(variants.begin(), variants.end(), [&](const Variant& v) { return !wanted(v); }),
@@ -98,8 +98,8 @@ int Program::measure(const Problem& problem, std::vector<Variant> variants) {
     if (!options.json_file.empty()) json_file = std::make_unique<OutputFile>("--json", options.json_file);
     if (!options.csv_file.empty()) csv_file = std::make_unique<OutputFile>("--csv", options.csv_file);
 
-    const std::vector<Measurement> measurements =
-        run_ladder(problem, variants, options, *gpu_runner(options.cold, device.l2_bytes));
+    const std::vector<Measurement> measurements = run_ladder(
+        problem, variants, options, *gpu_runner(options.cold, device.l2_bytes, problem.host_clock));
     const RunInfo run = describe_run(device, options);
     const std::vector<Figures> figures = figures_of(problem, measurements, run);
     if (!options.quiet) {

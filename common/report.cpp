@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -17,7 +18,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr double NOT_KNOWN = std::numeric_limits<double>::quiet_NaN();
 constexpr double L2_MULTIPLE = 4;  // a working set of less may be found in the cache again
 
 json number(double value) {
@@ -26,6 +26,10 @@ json number(double value) {
 
 bool has_times(const Measurement& m) {
     return !m.times_ms.empty();
+}
+
+double bytes_of(const Problem& problem, const Measurement& m) {
+    return m.variant->bytes > 0 ? m.variant->bytes : problem.bytes;
 }
 
 const Measurement* find(const std::vector<Measurement>& all, const std::string& name) {
@@ -40,8 +44,29 @@ const Measurement* find(const std::vector<Measurement>& all, Role role) {
     return nullptr;
 }
 
+// The ceiling's time in each round: that of one variant, or of the slowest of several; empty where one is missing.
+std::vector<double> ceiling_times(const Problem& problem, const std::vector<Measurement>& all) {
+    std::vector<std::string> names = problem.bound;
+    if (names.empty()) names = {problem.ceiling};
+    std::vector<double> times;
+    for (const std::string& name : names) {
+        const Measurement* m = find(all, name);
+        if (!m) return {};
+        if (times.empty()) times = m->times_ms;
+        for (size_t i = 0; i < times.size(); ++i) times[i] = std::max(times[i], m->times_ms[i]);
+    }
+    return times;
+}
+
+Medians medians_of(const std::vector<Measurement>& all) {
+    return [&all](const std::string& name) {
+        const Measurement* m = find(all, name);
+        return m ? summarize(m->times_ms).median : NOT_KNOWN;
+    };
+}
+
 // The columns of text, each as wide as its widest cell.
-std::string columns(const std::vector<std::vector<std::string>>& rows) {
+std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
     const auto width = [](const std::string& s) {  // code points: the dot of a mean and its ± counts once
         return static_cast<size_t>(
             std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -66,6 +91,16 @@ std::string check_cell(const Measurement& m) {
     return name_of(m.status);
 }
 
+template <typename Test>
+bool any(const std::vector<Figures>& figures, const Test& test) {
+    return std::any_of(figures.begin(), figures.end(), test);
+}
+
+bool any_steps(const std::vector<Measurement>& measurements) {
+    return std::any_of(measurements.begin(), measurements.end(),
+                       [](const Measurement& m) { return m.variant->steps > 1; });
+}
+
 std::string per_request(double count, double ideal) {
     return std::isfinite(count) ? fmt::format("{:.2f} ({:.2f})", count, ideal) : "-";
 }
@@ -86,28 +121,25 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options) {
 
 std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measurement>& measurements,
                                 const RunInfo& run) {
-    const Measurement* ceiling = find(measurements, problem.ceiling);
+    const std::vector<double> ceiling = ceiling_times(problem, measurements);
     const Measurement* peer = find(measurements, Role::peer);
     std::vector<Figures> all;
     for (const Measurement& m : measurements) {
-        Figures f{summarize(m.times_ms),
-                  NOT_KNOWN,
-                  NOT_KNOWN,
-                  NOT_KNOWN,
-                  {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
-                  {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
-                  false,
-                  false};
+        Figures f;
+        f.time_ms = summarize(m.times_ms);
         if (has_times(m)) {
-            const double seconds = f.time_ms.median / 1e3;
-            if (problem.bytes > 0) f.gbps = problem.bytes / seconds / 1e9;
-            if (problem.flops > 0) f.tflops = problem.flops / seconds / 1e12;
+            const double seconds = f.time_ms.median / 1e3, bytes = bytes_of(problem, m);
             const double steps = static_cast<double>(m.variant->steps);
+            f.host_ms = summarize(m.host_ms).median;
+            if (bytes > 0) f.gbps = bytes / seconds / 1e9;
+            if (problem.flops > 0) f.tflops = problem.flops / seconds / 1e12;
             if (problem.updates > 0) f.gpts = steps * problem.updates / seconds / 1e9;
-            if (ceiling) {
-                std::vector<double> ceiling_ms = ceiling->times_ms;
-                for (double& ms : ceiling_ms) ms *= steps / static_cast<double>(ceiling->variant->steps);
-                f.fraction_of_ceiling = estimate_ratio(ceiling_ms, m.times_ms);
+            if (problem.items > 0) f.us_per_item = seconds * 1e6 / problem.items;
+            if (problem.model_ms) f.model_ms = problem.model_ms(*m.variant, medians_of(measurements));
+            if (!ceiling.empty()) {
+                std::vector<double> ceiling_of_steps = ceiling;
+                for (double& ms : ceiling_of_steps) ms *= steps;
+                f.fraction_of_ceiling = estimate_ratio(ceiling_of_steps, m.times_ms);
             }
             if (peer && m.variant->role == Role::rung)
                 f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
@@ -120,6 +152,72 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
     return all;
 }
 
+namespace {
+
+// A column between a variant's note and its check, for those that have figures.
+struct TableColumn {
+    std::string title;
+    std::function<std::string(const Measurement&, const Figures&)> cell;
+};
+
+std::vector<TableColumn> columns_of_times(const Problem& problem,
+                                          const std::vector<Measurement>& measurements,
+                                          const std::vector<Figures>& figures) {
+    const auto mean = [](auto&, const Figures& f) {
+        return fmt::format("{:.4f} ± {:.4f}", f.time_ms.mean, f.time_ms.stddev);
+    };
+    const auto median = [](auto&, const Figures& f) { return fmt::format("{:.4f}", f.time_ms.median); };
+    const auto host = [](auto&, const Figures& f) { return fmt::format("{:.4f}", f.host_ms); };
+    const auto rate = [&problem](auto&, const Figures& f) {
+        return (problem.flops > 0   ? fmt::format("{:.2f}", f.tflops)
+                : problem.items > 0 ? fmt::format("{:.3f}", f.us_per_item)
+                                    : fmt::format("{:.{}f}", f.gbps, f.gbps < 100 ? 1 : 0)) +
+               (f.l2_resident ? " L2" : "") + (f.above_peak ? " >peak" : "");
+    };
+    const auto updates = [](auto&, const Figures& f) { return fmt::format("{:.1f}", f.gpts); };
+    const auto steps = [](const Measurement& m, auto&) { return std::to_string(m.variant->steps); };
+    const auto fraction = [](auto&, const Figures& f) {
+        const Estimate& e = f.fraction_of_ceiling;
+        if (!std::isfinite(e.value)) return std::string("-");
+        if (!std::isfinite(e.high)) return fmt::format("{:.1f} %", 100 * e.value);
+        return fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low));
+    };
+    const auto model = [](auto&, const Figures& f) {
+        return std::isfinite(f.model_ms) ? fmt::format("{:.1f} %", 100 * f.model_ms / f.time_ms.median)
+                                         : std::string("-");
+    };
+
+    std::vector<TableColumn> columns = {{"time (ms)", mean}, {"median", median}};
+    if (problem.host_clock) columns.push_back({"by host", host});
+    columns.push_back({problem.flops > 0   ? "TFLOP/s"
+                       : problem.items > 0 ? "us/" + problem.item
+                                           : "GB/s",
+                       rate});
+    if (problem.updates > 0) columns.push_back({"GPt/s", updates});
+    if (any_steps(measurements)) columns.push_back({"steps", steps});
+    columns.push_back({"of " + problem.ceiling, fraction});
+    if (any(figures, [](const Figures& f) { return std::isfinite(f.model_ms); }))
+        columns.push_back({"of model", model});
+    return columns;
+}
+
+std::vector<TableColumn> columns_of_counts() {
+    const auto column = [](const char* title, double Counts::*count, double Counts::*ideal) {
+        return TableColumn{title, [=](const Measurement& m, auto&) {
+                               return per_request((*m.counts).*count, (*m.counts).*ideal);
+                           }};
+    };
+    return {column("shared load", &Counts::shared_load_wavefronts, &Counts::shared_load_ideal),
+            column("shared store", &Counts::shared_store_wavefronts, &Counts::shared_store_ideal),
+            column("global load", &Counts::global_load_sectors, &Counts::global_load_ideal),
+            column("global store", &Counts::global_store_sectors, &Counts::global_store_ideal),
+            {"divergent", [](const Measurement& m, auto&) {
+                 return fmt::format("{} of {}", m.counts->divergent_branches, m.counts->branches);
+             }}};
+}
+
+}  // namespace
+
 std::string table(const Problem& problem, const std::vector<Measurement>& measurements,
                   const std::vector<Figures>& figures, const RunInfo& run) {
     const DeviceInfo& d = run.device;
@@ -128,55 +226,21 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                           : fmt::format("{}, sm_{}{}, {} SMs, CUDA {}\n", d.name, d.major, d.minor,
                                         d.multiprocessors, d.runtime);
 
-    std::vector<std::vector<std::string>> rows;
-    const bool flops = problem.flops > 0, updates = problem.updates > 0;
-    const bool steps = std::any_of(measurements.begin(), measurements.end(),
-                                   [](const Measurement& m) { return m.variant->steps > 1; });
-    if (run.simulated)
-        rows.push_back({"variant", "what it shows", "shared load", "shared store", "global load",
-                        "global store", "divergent", "check"});
-    else
-        rows.push_back({"variant", "what it shows", "time (ms)", "median", flops ? "TFLOP/s" : "GB/s",
-                        "of " + problem.ceiling, "check"});
-    if (!run.simulated && updates) rows[0].insert(rows[0].end() - 2, "GPt/s");
-    if (!run.simulated && steps) rows[0].insert(rows[0].end() - 2, "steps");
+    const std::vector<TableColumn> columns =
+        run.simulated ? columns_of_counts() : columns_of_times(problem, measurements, figures);
+    std::vector<std::vector<std::string>> rows = {{"variant", "what it shows"}};
+    for (const TableColumn& column : columns) rows[0].push_back(column.title);
+    rows[0].push_back("check");
     std::string notes;
-    bool any_l2 = false, any_above = false;
     for (size_t i = 0; i < measurements.size(); ++i) {
         const Measurement& m = measurements[i];
         const Figures& f = figures[i];
         std::vector<std::string> row = {m.variant->name, m.variant->note};
-        if (run.simulated) {
-            if (m.counts && m.status != Status::wrong)
-                for (const std::string& cell :
-                     {per_request(m.counts->shared_load_wavefronts, m.counts->shared_load_ideal),
-                      per_request(m.counts->shared_store_wavefronts, m.counts->shared_store_ideal),
-                      per_request(m.counts->global_load_sectors, m.counts->global_load_ideal),
-                      per_request(m.counts->global_store_sectors, m.counts->global_store_ideal),
-                      fmt::format("{} of {}", m.counts->divergent_branches, m.counts->branches)})
-                    row.push_back(cell);
-            else
-                row.insert(row.end(), 5, "-");
-        } else if (has_times(m)) {
-            row.push_back(fmt::format("{:.4f} ± {:.4f}", f.time_ms.mean, f.time_ms.stddev));
-            row.push_back(fmt::format("{:.4f}", f.time_ms.median));
-            std::string rate = flops ? fmt::format("{:.2f}", f.tflops) : fmt::format("{:.0f}", f.gbps);
-            if (f.l2_resident) rate += " L2";
-            if (f.above_peak) rate += " >peak";
-            any_l2 |= f.l2_resident;
-            any_above |= f.above_peak;
-            row.push_back(rate);
-            if (updates) row.push_back(fmt::format("{:.1f}", f.gpts));
-            if (steps) row.push_back(fmt::format("{}", m.variant->steps));
-            const Estimate& e = f.fraction_of_ceiling;
-            row.push_back(!std::isfinite(e.value) ? "-"
-                          : !std::isfinite(e.high)
-                              ? fmt::format("{:.1f} %", 100 * e.value)
-                              : fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low)));
-        } else {
+        if (run.simulated ? m.counts && m.status != Status::wrong : has_times(m))
+            for (const TableColumn& column : columns) row.push_back(column.cell(m, f));
+        else if (!run.simulated)
             row.push_back(m.status == Status::wrong ? "WRONG" : "-");
-            row.insert(row.end(), 3 + updates + steps, "-");
-        }
+        row.resize(rows[0].size() - 1, "-");
         row.push_back(check_cell(m));
         rows.push_back(row);
         if (!m.reason.empty()) notes += fmt::format("{}: {}: {}\n", m.variant->name, check_cell(m), m.reason);
@@ -190,19 +254,23 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                             verdict, find(measurements, Role::peer)->variant->name, s.value, s.low, s.high);
         }
     }
-    text += columns(rows);
+    text += in_columns(rows);
     if (run.simulated)
-        text +=
-            "shared: wavefronts a request, global: 32-byte sectors a request (ideal in parentheses); "
-            "divergent: branches\n";
-    if (any_l2) text += "L2: the data may be found in the cache again (--cold flushes it)\n";
-    if (any_above) text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
-    if (!run.simulated && steps)
+        return text +
+               "shared: wavefronts a request, global: 32-byte sectors a request (ideal in parentheses); "
+               "divergent: branches\n" +
+               notes;
+    if (any(figures, [](const Figures& f) { return f.l2_resident; }))
+        text += "L2: the data may be found in the cache again (--cold flushes it)\n";
+    if (any(figures, [](const Figures& f) { return f.above_peak; }))
+        text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
+    if (any_steps(measurements))
         text += fmt::format(
-            "steps: in one launch; 100 % is as many times a {0}, the bound of one step at a time\n",
+            "steps: in one launch; 100 % is as many times a {}, the bound of one step at a time\n",
             problem.ceiling);
-    if (!run.simulated && d.peak_bandwidth && !flops)
+    if (d.peak_bandwidth && problem.flops == 0 && std::isfinite(problem.working_set))
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
+    if (problem.remark) notes += problem.remark(medians_of(measurements));
     return text + notes;
 }
 
@@ -252,13 +320,19 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"time_ms_max", number(f.time_ms.max)},
             {"samples", has_times(m) ? json(f.time_ms.samples) : json(nullptr)},
             {"batch", has_times(m) ? json(m.batch) : json(nullptr)},
-            {"bytes", problem.bytes > 0 ? json(problem.bytes) : json(nullptr)},
+            {"host_time_ms_median", number(f.host_ms)},
+            {"bytes", bytes_of(problem, m) > 0 ? json(bytes_of(problem, m)) : json(nullptr)},
             {"flops", problem.flops > 0 ? json(problem.flops) : json(nullptr)},
             {"gbps", number(f.gbps)},
             {"tflops", number(f.tflops)},
             {"updates", problem.updates > 0 ? json(problem.updates) : json(nullptr)},
             {"steps", m.variant->steps},
             {"gpts", number(f.gpts)},
+            {"items", problem.items > 0 ? json(problem.items) : json(nullptr)},
+            {"item", problem.items > 0 ? json(problem.item) : json(nullptr)},
+            {"us_per_item", number(f.us_per_item)},
+            {"model_ms", number(f.model_ms)},
+            {"fraction_of_model", number(f.model_ms / f.time_ms.median)},
             {"ceiling", problem.ceiling},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},

@@ -20,12 +20,15 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options);
 /// What is published of one measurement. Figures that do not exist are NaN and become null, never 0.
 struct Figures {
     Summary time_ms;
-    double gbps, tflops;  ///< 1e9 bytes, 1e12 operations per second, by the median time
-    double gpts;          ///< 1e9 updates per second, those of all steps
-    Estimate
-        fraction_of_ceiling;  ///< paired by round; the ceiling stands for one step, and is taken for each
-    Estimate speedup_over_peer;
-    bool l2_resident, above_peak;
+    double host_ms = NOT_KNOWN;      ///< median by the host's clock
+    double gbps = NOT_KNOWN;         ///< 1e9 bytes per second, by the median time
+    double tflops = NOT_KNOWN;       ///< 1e12 operations per second
+    double gpts = NOT_KNOWN;         ///< 1e9 updates per second, those of all steps
+    double us_per_item = NOT_KNOWN;  ///< of the problem's items
+    double model_ms = NOT_KNOWN;     ///< what the family's model expects
+    Estimate fraction_of_ceiling;    ///< paired by round; the ceiling's time is taken for each step
+    Estimate speedup_over_peer;      ///< paired by round
+    bool l2_resident = false, above_peak = false;
 };
 
 /// The figures of all measurements of a run. A measurement without times has none.

@@ -7,8 +7,6 @@
 
 namespace {
 
-constexpr double NOT_KNOWN = std::numeric_limits<double>::quiet_NaN();
-
 // The median of sorted[begin, end).
 double middle(const std::vector<double>& sorted, size_t begin, size_t end) {
     const size_t count = end - begin;

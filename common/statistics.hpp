@@ -1,9 +1,12 @@
 // statistics.hpp: what a set of timings says, and how surely.
 #pragma once
 #include <cstddef>
+#include <limits>
 #include <vector>
 
-/// Figures that the samples cannot give (a mean of nothing, a deviation of one) are NaN.
+/// A figure that the samples cannot give: a mean of nothing, a deviation of one.
+constexpr double NOT_KNOWN = std::numeric_limits<double>::quiet_NaN();
+
 struct Summary {
     size_t samples;
     double mean, stddev;  ///< stddev divides by n - 1
@@ -16,7 +19,7 @@ Summary summarize(const std::vector<double>& samples);
 
 /// A median with its 95 % confidence interval; low and high are NaN for fewer than six samples.
 struct Estimate {
-    double value, low, high;
+    double value = NOT_KNOWN, low = NOT_KNOWN, high = NOT_KNOWN;
 };
 
 /// The interval is between order statistics (sign test): it assumes nothing of the distribution of the

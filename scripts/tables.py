@@ -6,7 +6,8 @@
     tables.py RECORDS --check FILE...     exits 1 where a table is not what the records say
 
 A marker is <!-- table: FAMILY key=value ... --> and the table ends at <!-- /table -->. With keys (of the problem, or
-type) it is the ladder at that size; without, the fraction of the ceiling at all sizes.
+type) it is the ladder at that size; without, the fraction of the ceiling at all sizes. show=rate (or percent) shows that
+figure of the records that the other keys choose, at all sizes.
 """
 import argparse
 import json
@@ -35,37 +36,59 @@ def percent(record):
     return f"{100 * fraction:.1f}" + (f" ± {50 * (high - low):.1f}" if low is not None else "")
 
 
+def figure(record, key, form, times=1):
+    """One figure; nothing where the record has none."""
+    value = record.get(key)
+    return "" if value is None else format(times * value, form)
+
+
 def rate(record):
     if record["tflops"] is not None:
         return f'{record["tflops"]:.2f}'
-    return f'{record["gbps"]:.0f}' + (" (L2)" if record["l2_resident"] else "")
+    if record.get("us_per_item") is not None:
+        return f'{record["us_per_item"]:.3f}'
+    if record["gbps"] is None:
+        return {"wrong": "WRONG", "skipped": "skipped"}.get(record["status"], "-")
+    return format(record["gbps"], ".0f" if record["gbps"] >= 100 else ".1f") + (" (L2)" if record["l2_resident"] else "")
 
 
 def ladder(records):
-    """One size: every variant with its time and rate. The ceiling's row is shown once, from the first program. Updates
-    a second, and steps a launch, where the records have them."""
+    """One size: every variant with its time and rate. A ceiling's row is shown once, from the first program. Columns that
+    only some families have (the host's clock, updates, steps, a model, a peer) are there where a record has them."""
     ceiling = records[0]["ceiling"]
-    updates = any(r.get("gpts") is not None for r in records)
-    steps = any(r.get("steps", 1) > 1 for r in records)
-    unit = "TFLOP/s" if any(r["tflops"] is not None for r in records) else "GB/s"
-    rows = [["program", "variant", "what it shows", "time (ms)", unit, *["GPt/s"] * updates, *["steps"] * steps,
-             f"% of {ceiling}", "times the peer"]]
-    seen_ceiling = False
+    item = records[0].get("item")
+    unit = "TFLOP/s" if any(r["tflops"] is not None for r in records) else f"µs a {item}" if item else "GB/s"
+    several_steps = any(r.get("steps", 1) > 1 for r in records)
+    columns = {
+        "program": lambda r: r["program"],
+        "variant": lambda r: r["variant"],
+        "what it shows": lambda r: r["note"],
+        "time (ms)": lambda r: f'{r["time_ms_mean"]:.4f} ± {r["time_ms_stddev"]:.4f}',
+        "by the host's clock": lambda r: figure(r, "host_time_ms_median", ".4f"),
+        unit: rate,
+        "GPt/s": lambda r: figure(r, "gpts", ".1f"),
+        "steps": lambda r: str(r.get("steps", 1)) if several_steps else "",
+        f"% of {ceiling}": percent,
+        "% of the model": lambda r: figure(r, "fraction_of_model", ".1f", 100),
+        "times the peer": lambda r: figure(r, "speedup_over_peer", ".3f"),
+    }
+    for optional in ("by the host's clock", "GPt/s", "steps", "% of the model", "times the peer"):
+        if not any(columns[optional](r) for r in records):
+            del columns[optional]
+    rows = [list(columns)]
+    seen_ceilings = set()
     for r in records:
-        if r["time_ms_mean"] is None or (r["role"] == "ceiling" and seen_ceiling):
+        if r["time_ms_mean"] is None or r["variant"] in seen_ceilings:
             continue
-        seen_ceiling |= r["role"] == "ceiling"
-        speedup = f'{r["speedup_over_peer"]:.3f}' if r["speedup_over_peer"] is not None else ""
-        rows.append([r["program"], r["variant"], r["note"], f'{r["time_ms_mean"]:.4f} ± {r["time_ms_stddev"]:.4f}',
-                     rate(r), *[f'{r["gpts"]:.1f}' if r.get("gpts") else ""] * updates, *[str(r.get("steps", 1))] * steps,
-                     percent(r), speedup])
-    if not any(r["role"] == "peer" for r in records):
-        rows = [row[:-1] for row in rows]
+        if r["role"] == "ceiling":
+            seen_ceilings.add(r["variant"])
+        rows.append([cell(r) for cell in columns.values()])
     return markdown(rows)
 
 
-def overview(records):
-    """All sizes: the fraction of the ceiling of every rung and peer. Simulated records: the counts a request."""
+def overview(records, cell=percent):
+    """All sizes: the fraction of the ceiling, or another figure, of every rung and peer. Simulated records: the counts a
+    request."""
     if records[0]["simulated"]:
         rows = [["program", "variant", "shared load", "shared store", "global load", "global store", "status"]]
         for r in records:
@@ -77,8 +100,8 @@ def overview(records):
     sizes = list(dict.fromkeys(r["headline"] for r in records))
     table = {}
     for r in records:
-        if r["role"] != "ceiling":
-            table.setdefault((r["program"], r["variant"]), {})[r["headline"]] = percent(r)
+        if r["role"] != "ceiling" or cell is not percent:
+            table.setdefault((r["program"], r["variant"]), {})[r["headline"]] = cell(r)
     rows = [["program", "variant"] + sizes]
     rows += [[*key] + [cells.get(size, "") for size in sizes] for key, cells in table.items()]
     return markdown(rows)
@@ -87,18 +110,31 @@ def overview(records):
 def table_for(records, family, filters):
     chosen = [r for r in records if r["family"] == family]
     wanted = dict(word.split("=") for word in filters.split())
+    all_sizes = wanted.pop("show", None if wanted else "percent")
     for key, value in wanted.items():
         chosen = [r for r in chosen if str(r["problem"].get(key, r.get(key))) == value]
     if not chosen:
         return f"(no records of {family} {filters.strip()})\n".replace(" )", ")")
     first = chosen[0]
-    table = ladder(chosen) if wanted else overview(chosen)
+    table = overview(chosen, {"percent": percent, "rate": rate}[all_sizes]) if all_sizes else ladder(chosen)
     source = "simulated on the CPU: counts a request, no times" if first["simulated"] else (
         f'{first["gpu"]}, driver CUDA {first["driver"]}, runtime {first["runtime"]}, {first["compiler"]}, '
         f'revision {first["revision"]}, {first["date"][:10]}')
-    if wanted and not first["simulated"]:
+    if not all_sizes and not first["simulated"]:
         source = first['headline'] + '; ' + source
     return f"{table}\n{source}\n"
+
+
+def programs_by_sizes(records, family):
+    """The programs of a family, those with the same sizes together: a table each."""
+    sizes = {}
+    for r in records:
+        if r["family"] == family:
+            sizes.setdefault(r["program"], {})[r["headline"]] = True
+    groups = {}
+    for program, headlines in sizes.items():
+        groups.setdefault(tuple(headlines), []).append(program)
+    return groups.values()
 
 
 def main():
@@ -125,7 +161,10 @@ def main():
     if not (arguments.write or arguments.check):
         for family in dict.fromkeys(r["family"] for r in records):
             what = "" if records[0]["simulated"] else ": % of the ceiling"
-            print(f"\n## {family}{what}\n\n{table_for(records, family, '')}")
+            print(f"\n## {family}{what}")
+            for programs in programs_by_sizes(records, family):
+                mine = [r for r in records if r["family"] == family and r["program"] in programs]
+                print(f"\n{table_for(mine, family, '')}")
     return 1 if stale else 0
 
 

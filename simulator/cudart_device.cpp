@@ -1,13 +1,29 @@
 // The device that the simulator pretends to be, and what happens when the program ends.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "runtime.h"
 
 namespace ladder {
 namespace {
 using D = DeviceLimits;
+
+int device_count() {
+    static const int count = [] {
+        const char* value = std::getenv("LADDER_SIMULATOR_DEVICES");
+        return value ? std::clamp(std::atoi(value), 1, 16) : 1;
+    }();
+    return count;
+}
+bool exists(int device) { return device >= 0 && device < device_count(); }
+thread_local int current = 0;
+std::set<std::pair<int, int>>& peers() {
+    static auto* enabled = new std::set<std::pair<int, int>>;
+    return *enabled;
+}
 
 int attribute_of(cudaDeviceAttr a) {
     static const std::map<cudaDeviceAttr, int> values = {
@@ -93,7 +109,7 @@ template <bool Twelve> struct Properties {
 };
 
 template <bool Twelve> cudaError_t fill_properties(void* to, int device) {
-    if (device != 0) return remember(cudaErrorInvalidDevice);
+    if (!exists(device)) return remember(cudaErrorInvalidDevice);
     Properties<Twelve> p;
     static_assert(sizeof p == (Twelve ? 1032 : 1008));
     std::memset(&p, 0, sizeof p);
@@ -150,6 +166,12 @@ void at_end(int status, void*) {
 }();
 }  // namespace
 
+int current_device() { return current; }
+bool on_current_device(cudaStream_t stream) {
+    CUstream_st& s = stream_of(stream);
+    return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread || s.device == current;
+}
+
 std::recursive_mutex& runtime_mutex() {
     static auto* mutex = new std::recursive_mutex;
     return *mutex;
@@ -158,10 +180,14 @@ std::recursive_mutex& runtime_mutex() {
 
 using namespace ladder;
 extern "C" {
-cudaError_t cudaGetDeviceCount(int* n) { return give(n, 1); }
-cudaError_t cudaGetDevice(int* device) { return give(device, 0); }
+cudaError_t cudaGetDeviceCount(int* n) { return give(n, device_count()); }
+cudaError_t cudaGetDevice(int* device) { return give(device, current); }
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) { return give(device, 0); }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : remember(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+    if (!exists(device)) return remember(cudaErrorInvalidDevice);
+    current = device;
+    return cudaSuccess;
+}
 cudaError_t cudaDeviceReset() {
     Entry entry;
     host_waits_for_all();
@@ -170,7 +196,7 @@ cudaError_t cudaDeviceReset() {
 cudaError_t ladder_properties_13(void* p, int device) { return fill_properties<false>(p, device); }
 cudaError_t ladder_properties_12(void* p, int device) { return fill_properties<true>(p, device); }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-    return device == 0 ? give(value, attribute_of(attribute)) : remember(cudaErrorInvalidDevice);
+    return exists(device) ? give(value, attribute_of(attribute)) : remember(cudaErrorInvalidDevice);
 }
 cudaError_t cudaRuntimeGetVersion(int* version) { return give(version, CUDART_VERSION); }
 cudaError_t cudaDriverGetVersion(int* version) { return give(version, CUDART_VERSION); }
@@ -188,9 +214,19 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
     std::snprintf(id, length, "0000:00:00.0");
     return cudaSuccess;
 }
-cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return give(can, 0); }
-cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
-cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+    if (!exists(device) || !exists(peer)) return remember(cudaErrorInvalidDevice);
+    return give(can, device != peer);
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+    Entry entry;
+    if (!exists(peer) || peer == current) return remember(cudaErrorInvalidDevice);
+    return peers().insert({current, peer}).second ? cudaSuccess : remember(cudaErrorPeerAccessAlreadyEnabled);
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    Entry entry;
+    return peers().erase({current, peer}) ? cudaSuccess : remember(cudaErrorPeerAccessNotEnabled);
+}
 cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, 0); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long, cudaDriverEntryPointQueryResult* status) {

@@ -145,6 +145,7 @@ cudaError_t launch(const void* symbol, dim3 grid, dim3 block, void** arguments, 
     if (config) apply_attributes(*config, l);
     if (cudaError_t e = sticky_error()) return remember(e);
     if (cudaError_t e = check_launch(l)) return remember(e);
+    if (!on_current_device(stream)) return remember(cudaErrorInvalidResourceHandle);
     return submit(
         stream, "kernel " + readable_name(l.name), [l](int op) { return run_launch(l, op); }, &l);
 }

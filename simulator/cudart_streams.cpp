@@ -47,7 +47,7 @@ using namespace ladder;
 extern "C" {
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned flags, int priority) {
     Entry entry;
-    *s = new CUstream_st{create_stream(flags != cudaStreamNonBlocking), flags, priority};
+    *s = new CUstream_st{create_stream(flags != cudaStreamNonBlocking), current_device(), flags, priority};
     streams().push_back(*s);
     return remember(sticky_error());
 }
@@ -79,7 +79,9 @@ cudaError_t cudaStreamGetPriority(cudaStream_t s, int* priority) {
 }
 cudaError_t cudaStreamGetFlags(cudaStream_t s, unsigned* flags) { return give(flags, stream_of(s).flags); }
 cudaError_t cudaStreamGetId(cudaStream_t s, unsigned long long* id) { return give(id, stream_of(s).id); }
-cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) { return give(device, 0); }
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+    return give(device, on_current_device(stream) ? current_device() : stream_of(stream).device);
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     Entry entry;
     if (!known(stream) || !known(event)) return remember(cudaErrorInvalidResourceHandle);
@@ -98,6 +100,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
     Entry entry;
     *event = new CUevent_st;
+    (*event)->device = current_device();
     events().push_back(*event);
     return remember(sticky_error());
 }
@@ -114,6 +117,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     Entry entry;
     if (!known(event) || !known(stream)) return remember(cudaErrorInvalidResourceHandle);
     CUstream_st& s = stream_of(stream);
+    // An event is recorded on its own device; any stream may wait for it.
+    if (event->device != (on_current_device(stream) ? current_device() : s.device))
+        return remember(cudaErrorInvalidResourceHandle);
     event->recorded = true;
     event->capture = s.capture;
     event->capture_tail = s.capture_tail;

@@ -46,7 +46,8 @@ void stop(Warp& w, const Instruction& in, StopCode error, const Fault& fault, in
 }
 
 void report_host(const std::string& call, const Fault& fault) {
-    if (first(fault, call + fault.allocation, 1)) print(fault, "    call        " + call + "\n");
+    const std::string place = fault.allocation.empty() ? call : call + ", " + fault.allocation;
+    if (first(fault, place, 1)) print(fault, "    call        " + call + "\n");
 }
 
 uint64_t fault_count() { return total; }

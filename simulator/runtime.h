@@ -12,6 +12,7 @@
 struct CUgraphNode_st;
 struct CUstream_st {
     int id = ladder::kLegacyStream;
+    int device = 0;
     unsigned flags = 0;
     int priority = 0;
     CUgraph_st* capture = nullptr;                ///< the graph that this stream is being captured into
@@ -20,6 +21,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
     ladder::StreamClock position;
+    int device = 0;
     bool recorded = false;
     CUgraph_st* capture = nullptr;
     std::vector<CUgraphNode_st*> capture_tail;
@@ -62,6 +64,10 @@ cudaError_t check_launch(Launch& l);
 cudaError_t run_launch(Launch l, int operation);
 
 CUstream_st& stream_of(cudaStream_t stream);
+/// The device of the calling thread, and that of a stream: the default stream is the current device's. (It is one for
+/// all devices here, so that some orders between devices are not missed where they should be.)
+int current_device();
+bool on_current_device(cudaStream_t stream);
 /// Runs an operation in stream order, or adds it to the graph that the stream is captured into.
 cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run,
                    const Launch* launch = nullptr);

@@ -13,6 +13,7 @@ struct FakeRunner : Runner {
     std::map<std::string, double> ms;
     std::vector<std::string> timed, proved;
     std::map<std::string, int> last_batch;
+    double last_ms = 0;
 
     void run(const Variant& v) override {
         proved.push_back(v.name);
@@ -22,8 +23,10 @@ struct FakeRunner : Runner {
         timed.push_back(v.name);
         last_batch[v.name] = batch;
         if (v.restore) v.restore();
-        return ms[v.name] * batch;
+        last_ms = ms[v.name] * batch;
+        return last_ms;
     }
+    double host_ms() const override { return last_ms + 0.5; }
 };
 
 Comparison right() {
@@ -173,4 +176,21 @@ TEST_F(Bench, NoTimeIsNotAGoodTime) {
     runner.ms["a"] = 0;
     const std::vector<Variant> one = {variant("a")};
     EXPECT_THROW(run(one), std::runtime_error);
+}
+
+TEST_F(Bench, TheHostsClockIsKeptWhereItIsAskedFor) {
+    runner.ms["a"] = 0.01;
+    const std::vector<Variant> one = {variant("a")};
+    EXPECT_TRUE(run(one)[0].host_ms.empty());
+    problem.host_clock = true;
+    const auto all = run(one);
+    ASSERT_EQ(all[0].host_ms.size(), 3u);
+    EXPECT_NEAR(all[0].host_ms[0], (0.01 * all[0].batch + 0.5) / all[0].batch, 1e-12);  // of one launch
+}
+
+TEST_F(Bench, AWrongVariantKeepsNoHostTime) {
+    problem.host_clock = true;
+    int checks = 0;
+    const std::vector<Variant> one = {variant("a", [&] { return ++checks > 1 ? wrong() : right(); })};
+    EXPECT_TRUE(run(one)[0].host_ms.empty());
 }

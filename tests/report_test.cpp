@@ -240,6 +240,68 @@ TEST_F(Report, SimulatedRunsShowCountsAndNoTimes) {
     EXPECT_EQ(all[1]["simulated"], true);
 }
 
+TEST_F(Report, TheSlowestOfSeveralIsTheCeiling) {
+    problem.ceiling = "bound";
+    problem.bound = {"copy", "geam"};
+    measurements[0].times_ms = {1, 1, 1,
+                                5, 1, 1};  // in the fourth round the copy is slower than the peer's 3
+    measurements[1].times_ms = {6, 6, 6, 10, 6, 6};
+    const auto all = records();
+    EXPECT_EQ(all[1]["fraction_of_ceiling"], 0.5);
+    EXPECT_EQ(all[1]["ceiling"], "bound");
+    EXPECT_NE(text().find("of bound"), std::string::npos);
+    problem.bound = {"copy", "nobody"};
+    EXPECT_TRUE(records()[1]["fraction_of_ceiling"].is_null());
+}
+
+TEST_F(Report, AVariantMayMoveItsOwnBytes) {
+    variants[1].bytes = 3e9;
+    EXPECT_EQ(records()[1]["gbps"], 1500.0);
+    EXPECT_EQ(records()[1]["bytes"], 3e9);
+    EXPECT_EQ(records()[2]["bytes"], 1e9);
+}
+
+TEST_F(Report, TheHostsClockIsShownBeside) {
+    EXPECT_TRUE(records()[1]["host_time_ms_median"].is_null());
+    EXPECT_EQ(text().find("by host"), std::string::npos);
+    problem.host_clock = true;
+    measurements[1].host_ms.assign(6, 2.25);
+    EXPECT_EQ(records()[1]["host_time_ms_median"], 2.25);
+    EXPECT_NE(text().find("by host"), std::string::npos);
+    EXPECT_NE(text().find("2.2500"), std::string::npos);
+    EXPECT_TRUE(records()[3]["host_time_ms_median"].is_null());
+}
+
+TEST_F(Report, ItemsAreShownByTheirOwnTime) {
+    EXPECT_TRUE(records()[1]["us_per_item"].is_null());
+    problem.items = 1000;
+    problem.item = "kernel";
+    EXPECT_EQ(records()[1]["us_per_item"], 2.0);  // 2 ms for 1000
+    EXPECT_EQ(records()[1]["item"], "kernel");
+    EXPECT_NE(text().find("us/kernel"), std::string::npos);
+    EXPECT_TRUE(records()[3]["us_per_item"].is_null());
+}
+
+TEST_F(Report, TheModelStandsBesideTheTime) {
+    EXPECT_TRUE(records()[1]["model_ms"].is_null());
+    EXPECT_EQ(text().find("of model"), std::string::npos);
+    problem.model_ms = [](const Variant& v, const Medians& ms) {
+        return v.name == "padded" ? 1.5 * ms("copy") : std::nan("");
+    };
+    problem.remark = [](const Medians& ms) { return "nobody: " + std::to_string(ms("nobody")) + "\n"; };
+    EXPECT_EQ(records()[1]["model_ms"], 1.5);
+    EXPECT_EQ(records()[1]["fraction_of_model"], 0.75);
+    EXPECT_TRUE(records()[2]["fraction_of_model"].is_null());
+    EXPECT_NE(text().find("75.0 %"), std::string::npos);
+    EXPECT_NE(text().find("nobody: nan\n"), std::string::npos);
+}
+
+TEST_F(Report, WhatTheMemoryDoesNotLimitIsNotComparedWithIt) {
+    problem.working_set = std::numeric_limits<double>::infinity();
+    EXPECT_EQ(records()[1]["l2_resident"], false);
+    EXPECT_EQ(text().find("theoretical peak"), std::string::npos);
+}
+
 TEST(OutputFile, KeepsTheOldFileUntilTheNewOneIsWhole) {
     const std::string path = testing::TempDir() + "ladder_output_test.jsonl";
     std::ofstream(path) << "old";

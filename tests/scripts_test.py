@@ -49,7 +49,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(self.run_tables("--check", self.page).returncode, 0)
         with open(self.page, encoding="utf-8") as file:
             text = file.read()
-        self.assertIn("| padded | padded | a note | 0.5000 ± 0.0100 | 1234 | 75.0 ± 1.0 |  |", text)
+        self.assertIn("| padded | padded | a note | 0.5000 ± 0.0100 | 1234 | 75.0 ± 1.0 |", text)
         self.assertIn("| padded | padded | 75.0 ± 1.0 | WRONG |", text)
         self.assertIn("64 x 32 float; A GPU", text)
         self.assertTrue(text.startswith("before\n") and "\nafter\n" in text and "old" not in text)
@@ -78,6 +78,46 @@ class Tables(unittest.TestCase):
         with open(self.page, encoding="utf-8") as file:
             ladder = file.read().split("after")[0]
         self.assertNotIn("WRONG", ladder)
+
+    def fill(self, marker, *records):
+        with open(self.records, "w", encoding="utf-8") as file:
+            file.writelines(records)
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write(f"<!-- table: {marker} -->\n<!-- /table -->\n")
+        self.assertEqual(self.run_tables("--write", self.page).returncode, 0)
+        with open(self.page, encoding="utf-8") as file:
+            return file.read()
+
+    def test_columns_that_only_some_families_have(self):
+        text = self.fill("transpose rows=64", record(speedup_over_peer=1.25), record(host_time_ms_median=0.6, fraction_of_model=0.98))
+        self.assertIn("| time (ms) | by the host's clock | GB/s | % of copy | % of the model | times the peer |", text)
+        self.assertIn("0.5000 ± 0.0100 |  | 1234 | 75.0 ± 1.0 |  | 1.250 |", text)
+        self.assertIn("0.5000 ± 0.0100 | 0.6000 | 1234 | 75.0 ± 1.0 | 98.0 |  |", text)
+
+    def test_items_have_a_time_each(self):
+        text = self.fill("transpose rows=64", record(item="kernel", us_per_item=1.5, gbps=None))
+        self.assertIn("| µs a kernel |", text)
+        self.assertIn("0.5000 ± 0.0100 | 1.500 |", text)
+
+    def test_every_ceiling_has_a_row_once(self):
+        text = self.fill("transpose rows=64", record(variant="in", role="ceiling"), record(variant="out", role="ceiling"), record(),
+                         record(program="shared", variant="in", role="ceiling"))
+        self.assertEqual((text.count("| in |"), text.count("| out |")), (1, 1))
+
+    def test_a_figure_at_all_sizes(self):
+        text = self.fill("transpose program=padded show=rate", record(variant="in", role="ceiling", gbps=12.34), record(),
+                         record(headline="1 x 1 float", gbps=None, status="skipped"), record(program="shared"))
+        self.assertIn("| program | variant | 64 x 32 float | 1 x 1 float |", text)
+        self.assertIn("| padded | in | 12.3 |  |", text)
+        self.assertIn("| padded | padded | 1234 | skipped |", text)
+        self.assertNotIn("shared", text)
+
+    def test_the_summary_has_a_table_for_programs_of_the_same_sizes(self):
+        with open(self.records, "a", encoding="utf-8") as file:
+            file.write(record(program="other", headline="7 x 7 float"))
+        out = self.run_tables().stdout
+        self.assertIn("| program | variant | 64 x 32 float | 1 x 1 float |", out)
+        self.assertIn("| program | variant | 7 x 7 float |", out)
 
     def test_summary(self):
         r = self.run_tables()

@@ -219,6 +219,66 @@ class MatmulClaims(unittest.TestCase):
             self.assertEqual(records["tiled_folded"]["status"], status, shared)
 
 
+class Streams(unittest.TestCase):
+    """Order between streams: what the programs do is clean, what they leave out when told to is named."""
+
+    FORGOTTEN = {"kernel_after_in": "The kernel touches memory that cudaMemcpyAsync uses in another stream",
+                 "out_after_kernel": "It touches memory that kernel advance uses in another stream",
+                 "in_after_kernel": "It touches memory that kernel advance uses in another stream",
+                 "kernel_after_out": "The kernel touches memory that cudaMemcpyAsync uses in another stream"}
+
+    def test_each_order_that_is_forgotten_is_named(self):
+        for order, said in self.FORGOTTEN.items():
+            code, stdout, stderr, records = simulate("streams/callbacks_events", "--forget", order)
+            self.assertEqual(code, 1, order)
+            self.assertIn("fault: stream order", stderr, order)
+            self.assertIn(said, stderr, order)
+            self.assertIn("WRONG", stdout, order)
+            statuses = {name: record["status"] for name, record in records.items()}
+            self.assertEqual(statuses.pop("by_events"), "wrong", order)
+            self.assertEqual(set(statuses.values()), {"ok"}, order)  # the others keep it
+
+    def test_nothing_forgotten_is_clean(self):
+        code, _, stderr, _ = simulate("streams/callbacks_events")
+        self.assertEqual((code, stderr), (0, ""))
+
+    def test_fewer_chunks_than_buffers_need_no_more_than_the_first_orders(self):
+        for order in ("in_after_kernel", "kernel_after_out"):
+            code, _, stderr, _ = simulate("streams/callbacks_events", "--n", "3000", "--chunk", "1000", "--forget", order)
+            self.assertEqual((code, stderr), (0, ""), order)
+
+    def test_the_last_chunk_may_be_short_and_a_chunk_larger_than_the_data(self):
+        for size in (("--n", "1001", "--chunk", "1000"), ("--n", "5", "--chunk", "1000000")):
+            for program in ("streams/chunked", "streams/callbacks_events"):
+                code, _, stderr, records = simulate(program, *size)
+                self.assertEqual((code, stderr), (0, ""), (program, size))
+                self.assertEqual({record["status"] for record in records.values()}, {"ok"})
+
+    def test_pinned_memory_that_is_not_there_is_77_and_says_so(self):
+        for program, option in (("chunked", "--n"), ("overlap", "--n")):
+            code, _, stderr, _ = simulate("streams/" + program, "--n", "60G")
+            self.assertEqual(code, 77, program)
+            self.assertRegex(stderr, r"240\.00 GB of page-locked host memory asked, .* available; ask for less with " + option)
+
+    def test_one_gpu_has_no_peer(self):
+        for program in ("streams/peer", "streams/all_reduce"):
+            code, _, stderr, records = simulate(program)
+            self.assertEqual(code, 77)
+            self.assertIn("needs two GPUs; this process sees one", stderr)
+            self.assertEqual({record["status"] for record in records.values()}, {"skipped"})
+
+    def test_the_picture_has_a_bar_for_each_stage_of_each_chunk(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "timeline.svg")
+            self.assertEqual(simulate("streams/overlap", "--timeline", path, "--variant", "c1_s1")[0], 0)
+            with open(path, encoding="utf-8") as file:
+                svg = file.read()
+            self.assertTrue(svg.startswith("<svg") and svg.endswith("</svg>\n"))
+            for title in ("one stream", "four streams", "pageable"):
+                self.assertIn(title, svg)
+        self.assertEqual(simulate("streams/overlap", "--timeline", "/no/such/directory/x.svg")[0], 2)
+
+
 class WrongOnPurpose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
