@@ -116,6 +116,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
                     throw std::runtime_error(
                         fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
                 m.times_ms.push_back(elapsed / m.batch);
+                if (m.variant->read) m.readings.push_back(m.variant->read());
             }
         }
         // A fault that needs many launches to show must not leave a time behind.
@@ -126,6 +127,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
             if (m.status == Status::wrong) {
                 m.reason = "after the timing: " + m.reason;
                 m.times_ms.clear();
+                m.readings.clear();
             }
         }
     }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "revision.hpp"
@@ -70,6 +71,33 @@ std::string per_request(double count, double ideal) {
     return std::isfinite(count) ? fmt::format("{:.2f} ({:.2f})", count, ideal) : "-";
 }
 
+OwnFigure own_figure(const Measurement& m, const Column& kind, size_t column) {
+    OwnFigure figure{{NOT_KNOWN, NOT_KNOWN, NOT_KNOWN}, false};
+    std::vector<double> values;
+    for (const std::vector<Reading>& round : m.readings) {
+        const Reading& r = round.at(column);
+        if (std::isnan(r.value)) continue;
+        values.push_back(r.value);
+        figure.beyond_limit |= !(r.value >= r.least && r.value <= r.most);
+    }
+    if (values.empty()) return figure;
+    if (kind.adds_up)
+        figure.value.value = std::accumulate(values.begin(), values.end(), 0.0);
+    else
+        figure.value = estimate_median(values);
+    return figure;
+}
+
+// Whole numbers that never change are counts, and shown as such.
+std::string own_cell(const OwnFigure& figure) {
+    const Estimate& e = figure.value;
+    if (!std::isfinite(e.value)) return "-";
+    const bool count = e.value == std::floor(e.value) && !(e.low < e.high);
+    std::string cell = fmt::format("{:.{}f}", e.value, count || e.value >= 1000 ? 0 : 2);
+    if (e.low < e.high) cell += fmt::format(" ± {:.2f}", (e.high - e.low) / 2);
+    return figure.beyond_limit ? cell + " >limit" : cell;
+}
+
 }  // namespace
 
 RunInfo describe_run(const DeviceInfo& device, const Options& options) {
@@ -97,7 +125,9 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
                   {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
                   {NOT_KNOWN, NOT_KNOWN, NOT_KNOWN},
                   false,
-                  false};
+                  false,
+                  {}};
+        for (size_t c = 0; c < problem.columns.size(); ++c) f.own.push_back(own_figure(m, problem.columns[c], c));
         if (has_times(m)) {
             const double seconds = f.time_ms.median / 1e3;
             if (problem.bytes > 0) f.gbps = problem.bytes / seconds / 1e9;
@@ -111,8 +141,9 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
             }
             if (peer && m.variant->role == Role::rung)
                 f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
-            f.l2_resident =
-                !run.cold && problem.working_set < L2_MULTIPLE * static_cast<double>(run.device.l2_bytes);
+            const double working_set =
+                m.variant->working_set > 0 ? m.variant->working_set : problem.working_set;
+            f.l2_resident = !run.cold && working_set < L2_MULTIPLE * static_cast<double>(run.device.l2_bytes);
             f.above_peak = run.device.peak_bandwidth && f.gbps * 1e9 > *run.device.peak_bandwidth;
         }
         all.push_back(f);
@@ -129,19 +160,24 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                                         d.multiprocessors, d.runtime);
 
     std::vector<std::vector<std::string>> rows;
-    const bool flops = problem.flops > 0, updates = problem.updates > 0;
+    const bool flops = problem.flops > 0, updates = problem.updates > 0, rates = flops || problem.bytes > 0;
     const bool steps = std::any_of(measurements.begin(), measurements.end(),
                                    [](const Measurement& m) { return m.variant->steps > 1; });
     if (run.simulated)
         rows.push_back({"variant", "what it shows", "shared load", "shared store", "global load",
                         "global store", "divergent", "check"});
-    else
-        rows.push_back({"variant", "what it shows", "time (ms)", "median", flops ? "TFLOP/s" : "GB/s",
-                        "of " + problem.ceiling, "check"});
-    if (!run.simulated && updates) rows[0].insert(rows[0].end() - 2, "GPt/s");
-    if (!run.simulated && steps) rows[0].insert(rows[0].end() - 2, "steps");
+    else {
+        rows.push_back({"variant", "what it shows", "time (ms)", "median"});
+        if (rates) rows[0].push_back(flops ? "TFLOP/s" : "GB/s");
+        if (updates) rows[0].push_back("GPt/s");
+        if (steps) rows[0].push_back("steps");
+        if (!problem.ceiling.empty()) rows[0].push_back("of " + problem.ceiling);
+        for (const Column& c : problem.columns)
+            rows[0].push_back(c.unit.empty() ? c.name : fmt::format("{} ({})", c.name, c.unit));
+        rows[0].push_back("check");
+    }
     std::string notes;
-    bool any_l2 = false, any_above = false;
+    bool any_l2 = false, any_above = false, any_beyond = false;
     for (size_t i = 0; i < measurements.size(); ++i) {
         const Measurement& m = measurements[i];
         const Figures& f = figures[i];
@@ -163,19 +199,26 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             std::string rate = flops ? fmt::format("{:.2f}", f.tflops) : fmt::format("{:.0f}", f.gbps);
             if (f.l2_resident) rate += " L2";
             if (f.above_peak) rate += " >peak";
-            any_l2 |= f.l2_resident;
-            any_above |= f.above_peak;
-            row.push_back(rate);
+            if (rates) {
+                any_l2 |= f.l2_resident;
+                any_above |= f.above_peak;
+                row.push_back(rate);
+            }
             if (updates) row.push_back(fmt::format("{:.1f}", f.gpts));
             if (steps) row.push_back(fmt::format("{}", m.variant->steps));
             const Estimate& e = f.fraction_of_ceiling;
-            row.push_back(!std::isfinite(e.value) ? "-"
-                          : !std::isfinite(e.high)
-                              ? fmt::format("{:.1f} %", 100 * e.value)
-                              : fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low)));
+            if (!problem.ceiling.empty())
+                row.push_back(!std::isfinite(e.value) ? "-"
+                              : !std::isfinite(e.high)
+                                  ? fmt::format("{:.1f} %", 100 * e.value)
+                                  : fmt::format("{:.1f} ± {:.1f} %", 100 * e.value, 50 * (e.high - e.low)));
+            for (const OwnFigure& own : f.own) {
+                any_beyond |= own.beyond_limit;
+                row.push_back(own_cell(own));
+            }
         } else {
             row.push_back(m.status == Status::wrong ? "WRONG" : "-");
-            row.insert(row.end(), 3 + updates + steps, "-");
+            row.resize(rows[0].size() - 1, "-");
         }
         row.push_back(check_cell(m));
         rows.push_back(row);
@@ -197,6 +240,7 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             "divergent: branches\n";
     if (any_l2) text += "L2: the data may be found in the cache again (--cold flushes it)\n";
     if (any_above) text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
+    if (any_beyond) text += ">limit: beyond what the hardware can do, so not what it is meant to be\n";
     if (!run.simulated && steps)
         text += fmt::format(
             "steps: in one launch; each is held against a {} of its own, the bound of what does one at a "
@@ -232,6 +276,16 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
                       {"branches", c.branches},
                       {"divergent_branches", c.divergent_branches}};
         }
+        json own = nullptr;
+        for (size_t c = 0; c < problem.columns.size(); ++c) {
+            const OwnFigure& figure = f.own[c];
+            own[problem.columns[c].name] = {
+                {"unit", problem.columns[c].unit},
+                {"value", number(figure.value.value)},
+                {"low", number(figure.value.low)},
+                {"high", number(figure.value.high)},
+                {"beyond_limit", has_times(m) ? json(figure.beyond_limit) : json(nullptr)}};
+        }
         const json record = {
             {"family", problem.family},
             {"program", problem.program},
@@ -259,7 +313,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"updates", problem.updates > 0 ? json(problem.updates) : json(nullptr)},
             {"steps", m.variant->steps},
             {"gpts", number(f.gpts)},
-            {"ceiling", problem.ceiling},
+            {"ceiling", problem.ceiling.empty() ? json(nullptr) : json(problem.ceiling)},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},
             {"fraction_high", number(f.fraction_of_ceiling.high)},
@@ -270,6 +324,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"above_peak", has_times(m) ? json(f.above_peak) : json(nullptr)},
             {"cold", run.cold},
             {"counts", counts},
+            {"figures", own},
             {"gpu", run.device.name},
             {"compute_capability", fmt::format("{}.{}", run.device.major, run.device.minor)},
             {"peak_gbps", number(run.device.peak_bandwidth.value_or(NOT_KNOWN) / 1e9)},

@@ -191,6 +191,9 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return give(can, 0); }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return remember(cudaErrorInvalidDevice); }
 cudaError_t cudaDeviceDisablePeerAccess(int) { return remember(cudaErrorInvalidDevice); }
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+    return give(config, cudaSharedMemBankSizeFourByte);
+}
 cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, 0); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long, cudaDriverEntryPointQueryResult* status) {
