@@ -31,33 +31,37 @@ struct FromShared {
     }
 };
 struct ThroughL1 {
-    __device__ static uint4 load(const uint4* p) { return __ldca(p); }
+    __device__ static uint4 load(const uint4* p) { return *p; }
 };
 struct PastL1 {
     __device__ static uint4 load(const uint4* p) { return __ldcg(p); }
 };
 
-/// The vector that load i of a block is of: round and round a region (a power of two vectors) from `start` on.
+/// Which vectors a block reads: round and round a region (a power of two), `shift` further on than the block before; or,
+/// where each block has a region of its own, the one that starts at block * own.
 struct Round {
-    int64_t region, start_of_block, shift_of_block;
-    __host__ __device__ int64_t operator()(int64_t block, int64_t i) const {
-        return block * start_of_block + ((i + block * shift_of_block) & (region - 1));
+    unsigned region, shift;
+    int64_t own;
+    __host__ __device__ unsigned operator()(int64_t block, unsigned i) const {
+        return (i + static_cast<unsigned>(block) * shift) & (region - 1);
     }
 };
 
 template <typename From>
-__device__ uint32_t read_round(const uint4* data, Round round, int64_t block, int64_t vectors) {
+__device__ uint32_t read_round(const uint4* data, Round round, unsigned vectors) {
     uint32_t sum = 0;
-    int64_t i = threadIdx.x;
+    unsigned i = threadIdx.x;
+#pragma unroll 1
     for (; i + (IN_FLIGHT - 1) * THREADS < vectors; i += IN_FLIGHT * THREADS) {
         uint4 v[IN_FLIGHT];
 #pragma unroll
-        for (int k = 0; k < IN_FLIGHT; ++k) v[k] = From::load(data + round(block, i + k * THREADS));
+        for (int k = 0; k < IN_FLIGHT; ++k) v[k] = From::load(data + round(blockIdx.x, i + k * THREADS));
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; ++k) sum += v[k].x + v[k].y + v[k].z + v[k].w;
     }
+#pragma unroll 1
     for (; i < vectors; i += THREADS) {
-        const uint4 v = From::load(data + round(block, i));
+        const uint4 v = From::load(data + round(blockIdx.x, i));
         sum += v.x + v.y + v.z + v.w;
     }
     return sum;
@@ -66,15 +70,15 @@ __device__ uint32_t read_round(const uint4* data, Round round, int64_t block, in
 /// `staged`: the region is copied to shared memory before the clock starts.
 template <typename From, bool staged>
 __global__ void __launch_bounds__(THREADS)
-    read_region(const uint4* in, Round round, int64_t vectors, uint32_t* sums, long long* clocks) {
+    read_region(const uint4* in, Round round, unsigned vectors, uint32_t* sums, long long* clocks) {
     __shared__ uint4 tile[staged ? SHARED_REGION : 1];
     __shared__ uint32_t block_sum;
     if (threadIdx.x == 0) block_sum = 0;
     if (staged)
-        for (int64_t i = threadIdx.x; i < round.region; i += THREADS) tile[i] = in[i];
+        for (unsigned i = threadIdx.x; i < round.region; i += THREADS) tile[i] = in[i];
     __syncthreads();
     const long long start = clock64();
-    const uint32_t sum = read_round<From>(staged ? tile : in, round, blockIdx.x, vectors);
+    const uint32_t sum = read_round<From>(staged ? tile : in + blockIdx.x * round.own, round, vectors);
     atomicAdd(&block_sum, sum);
     __syncthreads();
     const long long stop = clock64();
@@ -88,7 +92,8 @@ std::vector<uint32_t> reference(Round round, int64_t blocks, int64_t vectors, ui
     std::vector<std::atomic<uint32_t>> sums(blocks);
     parallel_ranges(blocks * vectors, [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; ++at) {
-            const int64_t block = at / vectors, word = 4 * round(block, at % vectors);
+            const int64_t block = at / vectors,
+                          word = 4 * (block * round.own + round(block, static_cast<unsigned>(at % vectors)));
             uint32_t sum = 0;
             for (int w = 0; w < 4; ++w) sum += word_at(seed, word + w);
             sums[block].fetch_add(sum, std::memory_order_relaxed);
@@ -115,7 +120,8 @@ int main(int argc, char** argv) {
         if (p.role == Role::rung) p.working_set = 1;  // stays where it is said to; dram's is the whole input
         p.launch = [=](const Task& t) {
             kernel<<<static_cast<unsigned>(blocks()), THREADS>>>(reinterpret_cast<const uint4*>(t.in),
-                                                                 round_of(), vectors(), t.out, t.clocks);
+                                                                 round_of(), static_cast<unsigned>(vectors()),
+                                                                 t.out, t.clocks);
         };
         p.check = [=, &ladder](const std::vector<uint32_t>& out) {
             const std::vector<uint32_t> sums =
@@ -133,7 +139,7 @@ int main(int argc, char** argv) {
     };
     // As much of the region as there is to read, so that small runs stay small.
     const auto over = [&](int64_t region) {
-        int64_t fits = 1;
+        unsigned fits = 1;
         while (2 * fits <= std::min(region, vectors())) fits *= 2;
         return fits;
     };
@@ -145,10 +151,10 @@ int main(int argc, char** argv) {
     });
     // Each block starts elsewhere, or all would ask for the same line at once.
     probe({"l2", "16 MB, past L1"}, read_region<PastL1, false>, [=] {
-        return Round{over(L2_REGION), 0, over(L2_REGION) / blocks()};
+        return Round{over(L2_REGION), over(L2_REGION) / static_cast<unsigned>(blocks()), 0};
     });
     probe({"dram", "all of the input once: the ceiling", Role::ceiling}, read_region<PastL1, false>, [=] {
-        return Round{int64_t{1} << 62, vectors(), 0};
+        return Round{1u << 31, 0, vectors()};
     });
     return ladder.run([&] {
         Layout layout;

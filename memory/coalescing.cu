@@ -102,11 +102,11 @@ int main(int argc, char** argv) {
     ladder.ceiling = "wide_16";
     ladder.program.command_line.choice("--set", ladder.set, {"table", "strides", "offsets"},
                                        "which patterns");
-    ladder.program.command_line.size("--n", n, 0, int64_t{1} << 31, 5000,
+    ladder.program.command_line.size("--n", n, 1, int64_t{1} << 31, 5000,
                                      "words that are read (32 times as many are there)");
     for (const char* set : {"table", "strides", "offsets"}) {
         ladder.program.sweep_sizes.push_back(std::string("--n 64Mi --set ") + set);
-        for (const char* size : {"--n 0", "--n 1", "--n 31", "--n 2047", "--n 2049", "--n 6007"})
+        for (const char* size : {"--n 1", "--n 3", "--n 31", "--n 2047", "--n 2049", "--n 6007"})
             ladder.program.test_sizes.push_back(std::string(size) + " --set " + set);
     }
     ladder.program.sweep_sizes.push_back("--n 16Mi");

@@ -16,36 +16,28 @@ namespace cg = cooperative_groups;
 constexpr int CLUSTER = 4, LINES = 8, LINE = 128,
               HOP = 5;  // chains of 1 KB, from line l to line (l + HOP) % LINES
 
-__device__ inline uint32_t next_in_cluster(uint32_t p) {
-    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(p) : "r"(p));
-    return p;
-}
-
-/// Each block follows the chain of the block `distance` ranks further on.
+/// Each block follows the chain of the block `distance` ranks further on. A chain holds addresses as they are valid in
+/// the whole cluster.
 __global__ void __cluster_dims__(CLUSTER)
     cluster_latency(int distance, int steps, uint32_t* end, long long* clocks) {
-    __shared__ uint32_t chain[LINES * LINE / 4];
-    __shared__ volatile uint32_t last;
+    __shared__ uint64_t chain[LINES * LINE / 8];
+    __shared__ volatile uint64_t last;
     const cg::cluster_group cluster = cg::this_cluster();
     const unsigned rank = cluster.block_rank(), target = (rank + distance) % CLUSTER;
-    // The chain is written by its owner, with the addresses that the reader uses for it.
-    uint32_t own;
-    const auto local = static_cast<uint32_t>(__cvta_generic_to_shared(chain));
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(own) : "r"(local), "r"(rank));
-    for (int l = 0; l < LINES; ++l) chain[l * LINE / 4] = own + (l + HOP) % LINES * LINE;
-    uint32_t p;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(p) : "r"(local), "r"(target));
-    const uint32_t base = p;
+    const auto own = reinterpret_cast<uint64_t>(cluster.map_shared_rank(chain, rank));
+    for (int l = 0; l < LINES; ++l) chain[l * LINE / 8] = own + (l + HOP) % LINES * LINE;
     cluster.sync();
 
-    for (int i = 0; i < steps; ++i) p = next_in_cluster(p);
+    const auto base = reinterpret_cast<uint64_t>(cluster.map_shared_rank(chain, target));
+    uint64_t p = base;
+    for (int i = 0; i < steps; ++i) p = *reinterpret_cast<const uint64_t*>(p);
     last = p;
     const long long start = clock64();
 #pragma unroll 16
-    for (int i = 0; i < steps; ++i) p = next_in_cluster(p);
+    for (int i = 0; i < steps; ++i) p = *reinterpret_cast<const uint64_t*>(p);
     last = p;
     const long long stop = clock64();
-    end[rank] = (p - base) / LINE;
+    end[rank] = static_cast<uint32_t>((p - base) / LINE);
     clocks[rank] = stop - start;
     cluster.sync();
 }

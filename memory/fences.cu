@@ -113,10 +113,12 @@ __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* r
         const int64_t i = pair * m.rounds + round, flag = int64_t{round} * m.pairs + pair;
         if (writes) {
             How::send(&m.data[i], &m.flags[flag], message(seed, i));
+#pragma unroll 1
             for (int tries = 0; tries < MOST_TRIES && !flag_is(&m.answers[pair], round + 1); ++tries) {
             }
         } else {
             uint32_t value;
+#pragma unroll 1
             for (int tries = 0; tries < MOST_TRIES; ++tries)
                 if (How::try_receive(&m.data[i], &m.flags[flag], value)) {
                     received[i] = value;

@@ -41,7 +41,7 @@ struct Constant {
 struct Global {
     using Address = uint64_t;
     __device__ static Address next(Address p) {
-        asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(p) : "l"(p));
+        asm volatile("ld.global.u64 %0, [%1];" : "=l"(p) : "l"(p));
         return p;
     }
 };
