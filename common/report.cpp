@@ -246,7 +246,7 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
             "steps: in one launch; each is held against a {} of its own, the bound of what does one at a "
             "time\n",
             problem.ceiling);
-    if (!run.simulated && d.peak_bandwidth && !flops)
+    if (!run.simulated && rates && !flops && d.peak_bandwidth)
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
     return text + notes;
 }

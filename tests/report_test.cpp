@@ -184,6 +184,7 @@ TEST_F(Report, WithoutBytesAndCeilingThereAreNoColumnsForThem) {
     EXPECT_TRUE(records()[1]["fraction_of_ceiling"].is_null());
     EXPECT_TRUE(records()[1]["figures"].is_null());
     EXPECT_NE(text().find("time (ms)        median  check"), std::string::npos) << text();
+    EXPECT_EQ(text().find("GB/s"), std::string::npos) << text();
 }
 
 TEST_F(Report, AVariantCanHaveAWorkingSetOfItsOwn) {
