@@ -127,7 +127,8 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
                   false,
                   false,
                   {}};
-        for (size_t c = 0; c < problem.columns.size(); ++c) f.own.push_back(own_figure(m, problem.columns[c], c));
+        for (size_t c = 0; c < problem.columns.size(); ++c)
+            f.own.push_back(own_figure(m, problem.columns[c], c));
         if (has_times(m)) {
             const double seconds = f.time_ms.median / 1e3;
             if (problem.bytes > 0) f.gbps = problem.bytes / seconds / 1e9;

@@ -102,34 +102,35 @@ struct Mailbox {
     int rounds, pairs;
 };
 
+/// Calls `done` until it says so; gives up after MOST_TRIES.
+template <typename Done>
+__device__ bool wait_until(Done done) {
+#pragma unroll 1
+    for (int tries = 0; tries < MOST_TRIES; ++tries)
+        if (done()) return true;
+    return false;
+}
+
 /// Each pair of threads exchanges `rounds` messages. `within`: the pair is two warps of one block, else of two blocks.
 template <typename How>
 __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* received, long long* broken) {
-    const int lane = threadIdx.x % WARP;
     const bool writes = within ? threadIdx.x < WARP : blockIdx.x % 2 == 0;
-    const int64_t pair = int64_t{within ? blockIdx.x : blockIdx.x / 2} * WARP + lane;
-    long long seen_old = 0;
+    const int64_t pair = int64_t{within ? blockIdx.x : blockIdx.x / 2} * WARP + threadIdx.x % WARP;
+    unsigned long long seen_old = 0;
     for (int round = 0; round < m.rounds; ++round) {
         const int64_t i = pair * m.rounds + round, flag = int64_t{round} * m.pairs + pair;
         if (writes) {
             How::send(&m.data[i], &m.flags[flag], message(seed, i));
-#pragma unroll 1
-            for (int tries = 0; tries < MOST_TRIES && !flag_is(&m.answers[pair], round + 1); ++tries) {
-            }
+            if (!wait_until([&] { return flag_is(&m.answers[pair], round + 1); })) return;
         } else {
-            uint32_t value;
-#pragma unroll 1
-            for (int tries = 0; tries < MOST_TRIES; ++tries)
-                if (How::try_receive(&m.data[i], &m.flags[flag], value)) {
-                    received[i] = value;
-                    seen_old += value == OLD;
-                    break;
-                }
+            uint32_t value = 0;
+            if (!wait_until([&] { return How::try_receive(&m.data[i], &m.flags[flag], value); })) return;
+            received[i] = value;
+            seen_old += value == OLD;
             set_flag(&m.answers[pair], round + 1);
         }
     }
-    if (!writes && seen_old)
-        atomicAdd(reinterpret_cast<unsigned long long*>(broken), static_cast<unsigned long long>(seen_old));
+    if (seen_old) atomicAdd(reinterpret_cast<unsigned long long*>(broken), seen_old);
 }
 
 /// The writer's side alone: the reader is the host.

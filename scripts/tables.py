@@ -8,6 +8,8 @@
 A marker is <!-- table: FAMILY key=value ... --> and the table ends at <!-- /table -->. With keys (of the problem, or
 type) it is the ladder at that size; without, the fraction of the ceiling at all sizes.
 
+With by=KEY figure=NAME beside the others it is that figure, a row for each value of KEY and a column for each variant.
+
 A single number in a sentence is a marker too: <!-- value: TERM --> ... <!-- /value -->, or TERM / TERM for a ratio. A
 TERM is FAMILY/PROGRAM/VARIANT "FIGURE" key=value ...: a figure that the program measured itself, or a key of the
 record ("gbps"). With VARIANT ending in * it is the slope of the straight line through all such variants, against the
@@ -165,13 +167,27 @@ def value_for(records, expression):
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
 
 
+def curve(records, by, name):
+    """A figure of all variants (columns), against a size of the problem (rows)."""
+    variants = list(dict.fromkeys(r["variant"] for r in records))
+    rows = [[by] + variants]
+    for size in sorted({r["problem"][by] for r in records}):
+        cells = {r["variant"]: figure(r, name) for r in records if r["problem"][by] == size and r["time_ms_mean"]}
+        rows.append([str(size)] + [cells.get(variant, "") for variant in variants])
+    return markdown(rows)
+
+
 def table_for(records, family, filters):
+    shape = dict(word.split("=") for word in filters.split() if word.startswith(("by=", "figure=")))
+    filters = " ".join(word for word in filters.split() if not word.startswith(("by=", "figure=")))
     chosen = select(records, family, filters)
     wanted = filters.split()
     if not chosen:
         return f"(no records of {family} {filters.strip()})\n".replace(" )", ")")
     first = chosen[0]
-    if first.get("figures") and not first["simulated"]:
+    if shape:
+        table = curve(chosen, shape["by"], shape["figure"])
+    elif first.get("figures") and not first["simulated"]:
         programs = dict.fromkeys(r["program"] for r in chosen)
         table = own_ladder(chosen) if wanted else "\n".join(
             f"{program}:\n\n" + overview([r for r in chosen if r["program"] == program]) for program in programs)
@@ -180,7 +196,7 @@ def table_for(records, family, filters):
     source = "simulated on the CPU: counts a request, no times" if first["simulated"] else (
         f'{first["gpu"]}, driver CUDA {first["driver"]}, runtime {first["runtime"]}, {first["compiler"]}, '
         f'revision {first["revision"]}, {first["date"][:10]}')
-    if wanted and not first["simulated"]:
+    if wanted and not shape and not first["simulated"]:
         source = first['headline'] + '; ' + source
     return f"{table}\n{source}\n"
 

@@ -156,11 +156,13 @@ TEST_F(Report, FiguresThatTheWorkMeasuredItself) {
     measurements[0].readings.assign(6, {{std::nan("")}, {std::nan("")}});
     measurements[1].readings = {{{28}, {1}}, {{29}, {0}}, {{30}, {2}}, {{29}, {0}}, {{28}, {0}}, {{30}, {0}}};
     const auto all = records();
-    EXPECT_EQ(all[1]["figures"]["latency"],
-              (json{{"unit", "cycles"}, {"value", 29.0}, {"low", 28.0}, {"high", 30.0}, {"beyond_limit", false}}));
+    EXPECT_EQ(
+        all[1]["figures"]["latency"],
+        (json{{"unit", "cycles"}, {"value", 29.0}, {"low", 28.0}, {"high", 30.0}, {"beyond_limit", false}}));
     EXPECT_EQ(all[1]["figures"]["broken"]["value"], 3.0);  // a count: the sum
     EXPECT_TRUE(all[1]["figures"]["broken"]["low"].is_null());
-    for (int missing : {0, 2, 3}) EXPECT_TRUE(all[missing]["figures"]["latency"]["value"].is_null()) << missing;
+    for (int missing : {0, 2, 3})
+        EXPECT_TRUE(all[missing]["figures"]["latency"]["value"].is_null()) << missing;
     const std::string t = text();
     EXPECT_NE(t.find("of copy        latency (cycles)  broken  check"), std::string::npos) << t;
     EXPECT_NE(t.find("29.00 ± 1.00      3       ok"), std::string::npos) << t;

@@ -86,6 +86,21 @@ class Tables(unittest.TestCase):
             self.assertIn(marked, text)
         self.assertIn("## memory", self.run_tables().stdout)
 
+    def test_a_figure_against_a_size(self):
+        with open(self.records, "a", encoding="utf-8") as file:
+            for size in (4096, 64):
+                for variant in ("shared", "global"):
+                    latency = {"unit": "cycles", "value": size / 64 + len(variant), "low": None, "high": None,
+                               "beyond_limit": False}
+                    file.write(record(family="memory", program="latency", variant=variant, gbps=None, ceiling=None,
+                                      fraction_of_ceiling=None, figures={"latency": latency}, problem={"bytes": size}))
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write("<!-- table: memory program=latency by=bytes figure=latency -->\n<!-- /table -->\n")
+        self.assertEqual(self.run_tables("--write", self.page).returncode, 0)
+        with open(self.page, encoding="utf-8") as file:
+            self.assertIn("| bytes | shared | global |\n|---|---|---|\n| 64 | 7 | 7 |\n| 4096 | 70 | 70 |\n\nA GPU",
+                          file.read())
+
     def test_a_slope_has_the_interval_of_its_fit(self):
         # Four degrees of freedom: t = 2.776.
         sys.path.insert(0, os.path.join(root, "scripts"))
