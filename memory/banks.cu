@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
 
     ladder.pattern({"parallel", "32 elements in a row"}, stride_of(1), "table");
     ladder.pattern({"broadcast", "all lanes at one element"}, stride_of(0), "table");
-    ladder.pattern({"multicast", "eight elements, four lanes at each"}, {4, 1, 0}, "table");
+    ladder.pattern({"multicast", "eight elements, four lanes at each"},
+                   pattern_of([](int lane) { return lane / 4; }), "table");
     for (int n : {2, 4, 8, 16, 32})
         ladder.pattern(
             {"serial_" + std::to_string(n), std::to_string(n) + " lanes a bank, at different words"},

@@ -12,33 +12,40 @@ constexpr int LINE = BANKS * BANK_BYTES;  // a word in each bank: what one wavef
 constexpr int STREAM_WARPS = 32;
 constexpr int CHAIN = 0, LOADS = 1, STORES = 2;  // which kernel a clock belongs to
 
-/// Which element of shared memory each lane asks for: `group` neighbours lie `down` apart, groups lie `across`.
+/// Which element of shared memory each lane asks for. When all warps store at once, each stores `shift` elements further
+/// on, so that no two share one: that turns all banks by the same number, and so changes no conflict.
 struct Pattern {
-    int group, across, down;
-    __host__ __device__ int element(int lane) const { return lane / group * across + lane % group * down; }
-
-    std::set<int> elements() const {
-        std::set<int> all;
-        for (int lane = 0; lane < WARP; ++lane) all.insert(element(lane));
-        return all;
-    }
-    /// Elements from the first one on that the pattern reaches over.
-    int extent() const { return *elements().rbegin() + 1; }
-    /// How many warps can store at once, each to memory of its own. A pattern in which lanes share an element is not
-    /// stored at all: that would be a race.
-    int storing_warps(int element_bytes) const {
-        if (elements().size() < WARP) return 0;
-        return std::min(STREAM_WARPS, SHARED_BYTES / (extent() * element_bytes));
-    }
+    int element[WARP], shift[STREAM_WARPS];
+    int distinct;  ///< elements; where lanes share one, nothing is stored: it would be a race
+    bool stores() const { return distinct == WARP; }
 };
 
+template <typename ElementOfLane>
+Pattern pattern_of(ElementOfLane element_of_lane) {
+    Pattern p{};
+    for (int lane = 0; lane < WARP; ++lane) p.element[lane] = element_of_lane(lane);
+    p.distinct = static_cast<int>(std::set<int>(p.element, p.element + WARP).size());
+    // The first shift that fits, for one warp after the other.
+    std::vector<bool> taken(SHARED_BYTES / sizeof(uint4));
+    int shift = 0;
+    for (int warp = 0; warp < STREAM_WARPS && p.stores(); ++warp) {
+        const auto fits = [&] {
+            return std::none_of(p.element, p.element + WARP, [&](int e) { return taken.at(e + shift); });
+        };
+        while (!fits()) ++shift;
+        for (const int e : p.element) taken.at(e + shift) = true;
+        p.shift[warp] = shift;
+    }
+    return p;
+}
+
 inline Pattern stride_of(int elements) {
-    return {1, elements, 0};
+    return pattern_of([=](int lane) { return lane * elements; });
 }
 /// N lanes at N different words of a bank, and the next N lanes in the next bank: elements 32 apart lie in one bank,
 /// whatever their size.
 inline Pattern ways_of(int n) {
-    return {n, 1, WARP};
+    return pattern_of([=](int lane) { return lane / n + lane % n * WARP; });
 }
 
 // Volatile for the assembler too (ld.volatile, not only asm volatile). Without it ptxas, which sees that no one stores in
@@ -106,7 +113,7 @@ __global__ void load_chain(Pattern pattern, int steps, uint32_t* end, long long*
         words[i] = base + (i * 4 + LINE) % SHARED_BYTES;
     __syncwarp();
 
-    uint32_t address = base + pattern.element(threadIdx.x) * sizeof(Word);
+    uint32_t address = base + pattern.element[threadIdx.x] * sizeof(Word);
     const long long start = clock64();
 #pragma unroll 16
     for (int i = 0; i < steps; ++i) {
@@ -128,9 +135,10 @@ __global__ void load_stream(Pattern pattern, int steps, uint32_t* sums, long lon
     __syncthreads();
 
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
-    const uint32_t address = base + pattern.element(threadIdx.x % WARP) * sizeof(Word);
+    const uint32_t address = base + pattern.element[threadIdx.x % WARP] * sizeof(Word);
     uint32_t sum = 0;
     const long long start = clock64();
+    __syncthreads();  // behind the clock: no other warp is ahead of it
 #pragma unroll 8
     for (int i = 0; i < steps; ++i) {
         Word v;
@@ -145,15 +153,16 @@ __global__ void load_stream(Pattern pattern, int steps, uint32_t* sums, long lon
 
 /// The same for stores; each warp has memory of its own.
 template <typename Word>
-__global__ void store_stream(Pattern pattern, int steps, int extent, uint32_t* last, long long* clocks) {
+__global__ void store_stream(Pattern pattern, int steps, uint32_t* last, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
-    const int element = threadIdx.x / WARP * extent + pattern.element(threadIdx.x % WARP);
+    const int element = pattern.shift[threadIdx.x / WARP] + pattern.element[threadIdx.x % WARP];
     const uint32_t address = base + element * sizeof(Word);
     Word v;
     set_all(v, threadIdx.x);
     __syncthreads();
     const long long start = clock64();
+    __syncthreads();
 #pragma unroll 8
     for (int i = 0; i < steps; ++i) store_shared(address, v);
     // A load waits for the stores before it.
@@ -214,33 +223,30 @@ class Banks : public Memory {
 
     template <typename Word>
     void launch(const Pattern& p, const Task& t) const {
-        const int n = static_cast<int>(steps), warps = p.storing_warps(sizeof(Word));
+        const int n = static_cast<int>(steps);
         load_chain<Word><<<1, WARP>>>(p, n, t.out, t.clocks);
         load_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP, t.clocks);
-        if (warps)
-            store_stream<Word>
-                <<<1, warps * WARP>>>(p, n, p.extent(), t.out + WARP + STREAM_THREADS, t.clocks);
+        if (p.stores())
+            store_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP + STREAM_THREADS, t.clocks);
     }
 
     uint32_t expected(const Pattern& p, int64_t i) const {
         const auto n = static_cast<uint32_t>(steps), words = static_cast<uint32_t>(element_bytes() / 4);
-        const uint32_t first = p.element(static_cast<int>(i % WARP)) * words;  // word of the lane's element
+        const uint32_t first = p.element[i % WARP] * words;  // word of the lane's element
         if (i < WARP) return (first * 4 + n * LINE) % SHARED_BYTES;
         if (i < WARP + STREAM_THREADS) return n * (words * first + words * (words - 1) / 2);
-        const int64_t thread = i - WARP - STREAM_THREADS;
-        if (thread >= p.storing_warps(element_bytes()) * WARP) return 0xFFFFFFFF;  // stays as it was
-        return words * static_cast<uint32_t>(thread);
+        if (!p.stores()) return 0xFFFFFFFF;  // stays as it was
+        return words * static_cast<uint32_t>(i - WARP - STREAM_THREADS);
     }
 
     std::vector<Reading> readings(const Pattern& p, const std::vector<long long>& clocks) const {
         // A wavefront takes a cycle at least, and brings no more than a line.
-        const double least = std::max<double>(1, p.elements().size() * element_bytes() / LINE);
-        const int warps = p.storing_warps(element_bytes());
+        const double least = std::max<double>(1, p.distinct * element_bytes() / LINE);
         const auto cycles = [&](int kernel, int of_warps) {
             return static_cast<double>(clocks[kernel]) / static_cast<double>(steps * of_warps);
         };
         return {{cycles(CHAIN, 1), least},
                 {cycles(LOADS, STREAM_WARPS), least},
-                {warps ? cycles(STORES, warps) : std::nan(""), least}};
+                {p.stores() ? cycles(STORES, STREAM_WARPS) : std::nan(""), least}};
     }
 };

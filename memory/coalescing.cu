@@ -8,16 +8,16 @@
 // structs: one field of particles that have eight: an array of structs against a struct of arrays.
 // wide_B: 4, 8 and 16 bytes a thread: 128, 256 and 512 bytes a request.
 // sectors: a request, by arithmetic. The simulator counts the same, and so does ncu (scripts/profile.sh).
-// Checked: the sum of what each block reads.
+// Checked: the sum of what each warp reads.
 // Text 2, transactions of 32 and 128 bytes, aligned and coalesced access.
-#include <atomic>
+#include <algorithm>
 #include <set>
 
 #include "memory.cuh"
 #include "parallel.hpp"
 
 constexpr int BLOCK_SIZE = 256, PER_THREAD = 8, FIELDS = 8, SECTOR_BYTES = 32, MAX_STRIDE = 32;
-constexpr int64_t PER_BLOCK = BLOCK_SIZE * PER_THREAD;
+constexpr int64_t PER_WARP = WARP * PER_THREAD;
 
 // Which element the i-th read is of; n are read.
 struct Stride {
@@ -44,40 +44,46 @@ __device__ inline uint32_t total_of(uint4 v) {
     return v.x + v.y + v.z + v.w;
 }
 
-/// Reads n words, one Word at a time, and adds up those of each block (wrapping, so the order makes no difference).
+/// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so the order makes no difference).
 template <typename Word, typename Which>
-__global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t* block_sums) {
+__global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t* warp_sums) {
     constexpr int words = sizeof(Word) / sizeof(uint32_t);
-    __shared__ uint32_t block_sum;
-    if (threadIdx.x == 0) block_sum = 0;
-    __syncthreads();
-
-    const int64_t first = blockIdx.x * PER_BLOCK + threadIdx.x, count = n / words;
+    const int64_t warp = (blockIdx.x * int64_t{BLOCK_SIZE} + threadIdx.x) / WARP, count = n / words;
+    const int64_t first = warp * PER_WARP + threadIdx.x % WARP;
+    const auto element = [&](int k) {
+        return reinterpret_cast<const Word*>(in)[which(first + k * WARP, count)];
+    };
     uint32_t sum = 0;
+    if (first + (PER_THREAD - 1) * WARP < count) {
+        Word v[PER_THREAD];  // all loads are under way before the first is used
 #pragma unroll
-    for (int k = 0; k < PER_THREAD; ++k) {
-        const int64_t i = first + k * BLOCK_SIZE;
-        if (i < count) sum += total_of(reinterpret_cast<const Word*>(in)[which(i, count)]);
+        for (int k = 0; k < PER_THREAD; ++k) v[k] = element(k);
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; ++k) sum += total_of(v[k]);
+    } else {
+        for (int k = 0; first + k * WARP < count; ++k) sum += total_of(element(k));
     }
-    if (blockIdx.x == 0 && threadIdx.x < n % words) sum += in[n - 1 - threadIdx.x];
+    if (warp == 0 && threadIdx.x < n % words) sum += in[n - 1 - threadIdx.x];
+    for (int delta = WARP / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(~0u, sum, delta);
+    if (threadIdx.x % WARP == 0) warp_sums[warp] = sum;
+}
 
-    atomicAdd(&block_sum, sum);
-    __syncthreads();
-    if (threadIdx.x == 0) block_sums[blockIdx.x] = block_sum;
+/// Warps that read n words, whole blocks of them.
+int64_t warps_for(int64_t n, int words) {
+    return std::max<int64_t>(1, ceil_div(n / words, PER_WARP * (BLOCK_SIZE / WARP))) * (BLOCK_SIZE / WARP);
 }
 
 template <typename Which>
 std::vector<uint32_t> reference(Which which, int words, int64_t n, uint64_t seed) {
-    std::vector<std::atomic<uint32_t>> sums(ceil_div(n, PER_BLOCK));
+    std::vector<uint32_t> sums(warps_for(n, words));
     const int64_t count = n / words;
-    parallel_ranges(n, [&](int64_t begin, int64_t end) {
-        for (int64_t w = begin; w < end; ++w) {
-            const int64_t i = w / words;
-            const int64_t word = i < count ? which(i, count) * words + w % words : w;
-            sums[i < count ? i / PER_BLOCK : 0].fetch_add(word_at(seed, word), std::memory_order_relaxed);
-        }
+    parallel_ranges(static_cast<int64_t>(sums.size()), [&](int64_t begin, int64_t end) {
+        for (int64_t warp = begin; warp < end; ++warp)
+            for (int64_t i = warp * PER_WARP; i < std::min(count, (warp + 1) * PER_WARP); ++i)
+                for (int w = 0; w < words; ++w) sums[warp] += word_at(seed, which(i, count) * words + w);
     });
-    return {sums.begin(), sums.end()};
+    for (int64_t w = count * words; w < n; ++w) sums[0] += word_at(seed, w);
+    return sums;
 }
 
 /// Sectors that a request of a warp touches, on average over the first requests.
@@ -119,7 +125,7 @@ int main(int argc, char** argv) {
         Probe p{std::move(label)};
         p.set = set;
         p.launch = [=, &n](const Task& t) {
-            const auto blocks = static_cast<unsigned>(ceil_div(n, PER_BLOCK));
+            const auto blocks = static_cast<unsigned>(warps_for(n, words) / (BLOCK_SIZE / WARP));
             read_words<Word><<<blocks, BLOCK_SIZE>>>(which, t.in, n, t.out);
         };
         p.check = [=, &n, &ladder](const std::vector<uint32_t>& out) {
@@ -153,7 +159,7 @@ int main(int argc, char** argv) {
         Layout layout;
         layout.headline = std::to_string(n) + " words, " + ladder.set;
         layout.in = MAX_STRIDE * n + 32;
-        layout.out = std::max<int64_t>(1, ceil_div(n, PER_BLOCK));
+        layout.out = warps_for(n, 1);
         layout.bytes = 4.0 * static_cast<double>(n);
         layout.working_set = layout.bytes;
         return layout;

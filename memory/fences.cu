@@ -8,9 +8,9 @@
 //         fence_block, fence, fence_system: __threadfence_block, __threadfence, __threadfence_system between the two,
 //         on both sides.  atomic_S: cuda::atomic_ref on the flag, release and acquire, in the scope S.
 //         blocks_: writer and reader on two multiprocessors; block_: two warps of a block; host_: GPU to CPU.
-// broken: messages whose reader saw the flag and old data. Where the model of memory forbids that (a fence or scope
-//         wide enough for both), one is WRONG; otherwise it is counted. Never seen is not never: another GPU, another
-//         day.
+// broken: messages whose reader saw the flag and old data. lost: the flag was never seen, so the pair gave up. Where
+//         the model of memory forbids that (a fence or scope wide enough for both), one is WRONG; otherwise it is
+//         counted. Never seen is not never: another GPU, another day.
 // Checked: every message arrives, as what was sent or, where that is allowed, as what was there before.
 // The plain ones are data races on purpose, and are named as such by a race checker.
 // Text 3, synchronisation: the fences and volatile.
@@ -22,8 +22,9 @@
 
 #include "memory.cuh"
 
-constexpr int MOST_TRIES = 1 << 22;  // then a message is given up: the program ends, and reports it as wrong
-constexpr uint32_t OLD = 0;
+constexpr int MOST_TRIES = 1 << 18;  // looks at a flag, milliseconds: then a message is lost
+constexpr uint32_t OLD = 0, NOT_RECEIVED = 0xFFFFFFFF;
+constexpr int ARRIVED = 0, BROKEN = 1;  // what the clocks count here
 
 __host__ __device__ inline uint32_t message(uint64_t seed, int64_t i) {
     return word_at(seed, i) | 1;
@@ -113,10 +114,10 @@ __device__ bool wait_until(Done done) {
 
 /// Each pair of threads exchanges `rounds` messages. `within`: the pair is two warps of one block, else of two blocks.
 template <typename How>
-__global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* received, long long* broken) {
+__global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* received, long long* counts) {
     const bool writes = within ? threadIdx.x < WARP : blockIdx.x % 2 == 0;
     const int64_t pair = int64_t{within ? blockIdx.x : blockIdx.x / 2} * WARP + threadIdx.x % WARP;
-    unsigned long long seen_old = 0;
+    int arrived = 0, broken = 0;
     for (int round = 0; round < m.rounds; ++round) {
         const int64_t i = pair * m.rounds + round, flag = int64_t{round} * m.pairs + pair;
         if (writes) {
@@ -124,13 +125,20 @@ __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* r
             if (!wait_until([&] { return flag_is(&m.answers[pair], round + 1); })) return;
         } else {
             uint32_t value = 0;
-            if (!wait_until([&] { return How::try_receive(&m.data[i], &m.flags[flag], value); })) return;
+            if (!wait_until([&] { return How::try_receive(&m.data[i], &m.flags[flag], value); })) break;
             received[i] = value;
-            seen_old += value == OLD;
+            ++arrived;
+            broken += value == OLD;
             set_flag(&m.answers[pair], round + 1);
         }
     }
-    if (seen_old) atomicAdd(reinterpret_cast<unsigned long long*>(broken), seen_old);
+    if (writes) return;
+    const auto add = [&](int which, int count) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&counts[which]),
+                  static_cast<unsigned long long>(count));
+    };
+    add(ARRIVED, arrived);
+    add(BROKEN, broken);
 }
 
 /// The writer's side alone: the reader is the host.
@@ -142,7 +150,7 @@ __global__ void send_to_host(How, Mailbox m, int64_t messages, uint64_t seed) {
 /// The host's part: waits for each flag, then reads the data. Gives up where nothing comes for seconds.
 std::vector<uint32_t> receive_on_host(const volatile uint32_t* data, const volatile uint32_t* flags,
                                       int64_t messages) {
-    std::vector<uint32_t> received(messages, 0xFFFFFFFF);
+    std::vector<uint32_t> received(messages, NOT_RECEIVED);
     auto last = std::chrono::steady_clock::now();
     for (int64_t i = 0; i < messages; ++i) {
         while (flags[i] != 1)
@@ -161,7 +169,7 @@ int main(int argc, char** argv) {
                                      "messages that each pair of threads exchanges");
     ladder.program.sweep_sizes = {"--rounds 256", "--rounds 1024"};
     ladder.program.test_sizes = {"--rounds 1", "--rounds 2", "--rounds 3", "--rounds 5", "--rounds 7"};
-    ladder.columns = {{"messages", "", true}, {"broken", "", true}};
+    ladder.columns = {{"messages", "", true}, {"broken", "", true}, {"lost", "", true}};
 
     // A pair of blocks for every two multiprocessors, so that all of them run at once.
     const auto pairs = [&] { return std::max(1, ladder.program.device.multiprocessors / 2) * WARP; };
@@ -170,13 +178,16 @@ int main(int argc, char** argv) {
     const auto judged = [&](Probe p, bool may_break, auto count) {
         p.check = [=, &ladder](const std::vector<uint32_t>& out) {
             const auto sent = [&](int64_t i) { return message(ladder.program.options.seed, i); };
-            return compare(
-                count(), 0, [&](int64_t i) { return may_break && out[i] == OLD ? sent(i) : out[i]; }, sent);
+            const auto as_it_should = [&](int64_t i) {
+                return may_break && (out[i] == OLD || out[i] == NOT_RECEIVED) ? sent(i) : out[i];
+            };
+            return compare(count(), 0, as_it_should, sent);
         };
-        p.read = [=](const std::vector<long long>& clocks) {
-            return std::vector<Reading>{
-                {static_cast<double>(count())},
-                {static_cast<double>(clocks[0]), 0, may_break ? std::numeric_limits<double>::infinity() : 0}};
+        p.read = [=](const std::vector<long long>& counts) {
+            const double most = may_break ? std::numeric_limits<double>::infinity() : 0;
+            return std::vector<Reading>{{static_cast<double>(counts[ARRIVED])},
+                                        {static_cast<double>(counts[BROKEN]), 0, most},
+                                        {static_cast<double>(count() - counts[ARRIVED]), 0, most}};
         };
         ladder.probes.push_back(p);
     };
@@ -186,7 +197,7 @@ int main(int argc, char** argv) {
         Probe p{{(within ? "block_" : "blocks_") + name, may_break ? "may break" : "never may"}};
         p.restore = [](const Task& t) {
             CHECK_CUDA_CALL(cudaMemsetAsync(t.in, 0, t.in_words * sizeof(uint32_t)));
-            CHECK_CUDA_CALL(cudaMemsetAsync(t.clocks, 0, sizeof(*t.clocks)));
+            CHECK_CUDA_CALL(cudaMemsetAsync(t.clocks, 0, 2 * sizeof(*t.clocks)));
         };
         p.launch = [=, &rounds](const Task& t) {
             const Mailbox m{t.in, t.in + messages(), t.in + 2 * messages(), static_cast<int>(rounds),
@@ -227,10 +238,13 @@ int main(int argc, char** argv) {
             send_to_host<<<1, 1>>>(how, Mailbox{data, flags, nullptr, 0, 0}, count, t.seed);
             CHECK_KERNEL();
             const std::vector<uint32_t> received = receive_on_host(data, flags, count);
-            const long long broken = std::count(received.begin(), received.end(), OLD);
+            const auto how_many = [&](uint32_t what) {
+                return std::count(received.begin(), received.end(), what);
+            };
+            const long long counts[] = {count - how_many(NOT_RECEIVED), how_many(OLD)};
             CHECK_CUDA_CALL(
                 cudaMemcpy(t.out, received.data(), count * sizeof(uint32_t), cudaMemcpyHostToDevice));
-            CHECK_CUDA_CALL(cudaMemcpy(t.clocks, &broken, sizeof(broken), cudaMemcpyHostToDevice));
+            CHECK_CUDA_CALL(cudaMemcpy(t.clocks, counts, sizeof(counts), cudaMemcpyHostToDevice));
         };
         judged(p, may_break, messages_to_host);
     };
@@ -247,6 +261,7 @@ int main(int argc, char** argv) {
         layout.headline = std::to_string(pairs()) + " pairs, " + std::to_string(rounds) + " messages each";
         layout.in = 2 * messages() + pairs();
         layout.out = std::max(messages(), messages_to_host());
+        layout.clocks = 2;
         return layout;
     });
 }

@@ -125,9 +125,8 @@ class Memory(unittest.TestCase):
             elements, size = elements_of(name), {"float": 4, "double": 8, "float4": 16}[record["type"]]
             cost, counts = wavefronts(elements, size), record["counts"]
             self.assertEqual(counts["shared_load_wavefronts"], cost, (name, size))
-            # The chain and the stream of loads fill 32 KB, a word a lane; then each warp stores what fits in there.
-            filled = 2 * 32768 // 4 // 32
-            stored = min(32, 32768 // ((max(elements) + 1) * size)) * self.STEPS
+            # The chain and the stream of loads fill 32 KB, a word a lane; then 32 warps store.
+            filled, stored = 2 * 32768 // 4 // 32, 32 * self.STEPS
             self.assertAlmostEqual(counts["shared_store_wavefronts"], (filled + stored * cost) / (filled + stored),
                                    places=9, msg=(name, size))
 
