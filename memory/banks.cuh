@@ -129,7 +129,8 @@ __global__ void load_chain(Pattern pattern, int steps, uint32_t* end, long long*
 
 /// Throughput: all warps load, over and over, and no load waits for another one.
 template <typename Word>
-__global__ void load_stream(Pattern pattern, int steps, uint32_t* sums, long long* clocks) {
+__global__ void __launch_bounds__(STREAM_WARPS* WARP)
+    load_stream(Pattern pattern, int steps, uint32_t* sums, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     for (int i = threadIdx.x; i < SHARED_BYTES / 4; i += blockDim.x) words[i] = i;
     __syncthreads();
@@ -153,7 +154,8 @@ __global__ void load_stream(Pattern pattern, int steps, uint32_t* sums, long lon
 
 /// The same for stores; each warp has memory of its own.
 template <typename Word>
-__global__ void store_stream(Pattern pattern, int steps, uint32_t* last, long long* clocks) {
+__global__ void __launch_bounds__(STREAM_WARPS* WARP)
+    store_stream(Pattern pattern, int steps, uint32_t* last, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
     const int element = pattern.shift[threadIdx.x / WARP] + pattern.element[threadIdx.x % WARP];

@@ -205,6 +205,25 @@ class Memory(unittest.TestCase):
             self.assertEqual(record["status"], "skipped" if name.endswith("_plain") else "ok", name)
 
 
+class Profile(unittest.TestCase):
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts/profile.sh")
+
+    def profile(self, *arguments):
+        return subprocess.run([self.script, "--build", build, *arguments], capture_output=True, text=True, timeout=300,
+                              env=dict(os.environ, CUDA_VISIBLE_DEVICES=""), check=False)
+
+    def test_transactions_a_request(self):
+        r = self.profile("memory/banks", "--variant", "serial_8", "--steps", "64")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = [line.split() for line in r.stdout.splitlines()]
+        stream = next(row for row in rows if row and row[0].startswith("load_stream"))
+        self.assertEqual(stream[3], "8.00")
+
+    def test_usage(self):
+        self.assertEqual(self.profile().returncode, 2)
+        self.assertEqual(self.profile("memory/nothing").returncode, 2)
+
+
 class WrongOnPurpose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
