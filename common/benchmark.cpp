@@ -118,6 +118,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
                         fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
                 m.times_ms.push_back(elapsed / m.batch);
                 if (problem.host_clock) m.host_ms.push_back(runner.host_ms() / m.batch);
+                if (m.variant->read) m.readings.push_back(m.variant->read());
             }
         }
         // A fault that needs many launches to show must not leave a time behind.
@@ -129,6 +130,7 @@ std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Va
                 m.reason = "after the timing: " + m.reason;
                 m.times_ms.clear();
                 m.host_ms.clear();
+                m.readings.clear();
             }
         }
     }

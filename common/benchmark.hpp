@@ -2,6 +2,7 @@
 // none.
 #pragma once
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,19 @@ struct Label {
     Role role = Role::rung;
 };
 
+/// A figure that the work measures itself, by the multiprocessor's clock say: "latency" in "cycles". A column of the
+/// table.
+struct Column {
+    std::string name, unit;
+    bool adds_up = false;  ///< events that are counted: the sum of all samples, not their median
+};
+
+/// What one sample says of such a figure, and what the hardware allows; NaN: nothing.
+struct Reading {
+    double value;
+    double least = 0, most = std::numeric_limits<double>::infinity();
+};
+
 /// One way to do the work: a row of the table.
 struct Variant : Label {
     std::function<void()> launch =
@@ -31,6 +45,9 @@ struct Variant : Label {
     std::string cannot_run = {};             ///< why it is skipped here, or empty
     int64_t steps = 1;                       ///< how many times over it does the problem's work in one launch
     double bytes = 0;                        ///< what it moves, where that is not the problem's `bytes`
+    /// What the last launch measured itself: one reading for each of Problem::columns, taken after each sample.
+    std::function<std::vector<Reading>()> read = {};
+    double working_set = 0;  ///< bytes that its repeated launches touch; 0: those of the problem
 };
 
 /// The median time of a variant in milliseconds, NaN where it has none.
@@ -47,7 +64,8 @@ struct Problem {
     double flops = 0;              ///< 0: not a figure of this family
     double updates = 0;            ///< cells that one step updates; 0: not a figure of this family
     double working_set = 0;        ///< bytes that repeated launches touch; below 4 x L2 a result is marked
-    std::string ceiling;           ///< the variant that stands for 100 %
+    std::string ceiling;           ///< the variant that stands for 100 %; "": none does
+    std::vector<Column> columns;   ///< the figures that the variants measure themselves
     std::function<void()> poison;  ///< fills the output with 0xFF
     std::function<void(const std::string& name)> show = {};  ///< --print: the data after a variant ran
 
@@ -81,7 +99,8 @@ struct Measurement {
     Comparison comparison;
     std::vector<double> times_ms;  ///< for one launch, by round
     std::vector<double> host_ms;   ///< the same by the host's clock, where the problem asks for it
-    int batch = 0;                 ///< launches per sample
+    std::vector<std::vector<Reading>> readings;  ///< by round, then by column
+    int batch = 0;                               ///< launches per sample
     std::optional<Counts> counts;
     std::string explanation;  ///< --explain: the counts of each source line
 };

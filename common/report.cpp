@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include "revision.hpp"
@@ -96,6 +97,14 @@ bool any(const std::vector<Figures>& figures, const Test& test) {
     return std::any_of(figures.begin(), figures.end(), test);
 }
 
+bool has_rate(const Problem& problem) {
+    return problem.flops > 0 || problem.items > 0 || problem.bytes > 0;
+}
+
+bool beyond_limit(const Figures& f) {
+    return std::any_of(f.own.begin(), f.own.end(), [](const OwnFigure& own) { return own.beyond_limit; });
+}
+
 bool any_steps(const std::vector<Measurement>& measurements) {
     return std::any_of(measurements.begin(), measurements.end(),
                        [](const Measurement& m) { return m.variant->steps > 1; });
@@ -103,6 +112,33 @@ bool any_steps(const std::vector<Measurement>& measurements) {
 
 std::string per_request(double count, double ideal) {
     return std::isfinite(count) ? fmt::format("{:.2f} ({:.2f})", count, ideal) : "-";
+}
+
+OwnFigure own_figure(const Measurement& m, const Column& kind, size_t column) {
+    OwnFigure figure{};
+    std::vector<double> values;
+    for (const std::vector<Reading>& round : m.readings) {
+        const Reading& r = round.at(column);
+        if (std::isnan(r.value)) continue;
+        values.push_back(r.value);
+        figure.beyond_limit |= !(r.value >= r.least && r.value <= r.most);
+    }
+    if (values.empty()) return figure;
+    if (kind.adds_up)
+        figure.value.value = std::accumulate(values.begin(), values.end(), 0.0);
+    else
+        figure.value = estimate_median(values);
+    return figure;
+}
+
+// Whole numbers that never change are counts, and shown as such.
+std::string own_cell(const OwnFigure& figure) {
+    const Estimate& e = figure.value;
+    if (!std::isfinite(e.value)) return "-";
+    const bool count = e.value == std::floor(e.value) && !(e.low < e.high);
+    std::string cell = fmt::format("{:.{}f}", e.value, count || e.value >= 1000 ? 0 : 2);
+    if (e.low < e.high) cell += fmt::format(" ± {:.2f}", (e.high - e.low) / 2);
+    return figure.beyond_limit ? cell + " >limit" : cell;
 }
 
 }  // namespace
@@ -127,6 +163,8 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
     for (const Measurement& m : measurements) {
         Figures f;
         f.time_ms = summarize(m.times_ms);
+        for (size_t c = 0; c < problem.columns.size(); ++c)
+            f.own.push_back(own_figure(m, problem.columns[c], c));
         if (has_times(m)) {
             const double seconds = f.time_ms.median / 1e3, bytes = bytes_of(problem, m);
             const double steps = static_cast<double>(m.variant->steps);
@@ -143,8 +181,9 @@ std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measur
             }
             if (peer && m.variant->role == Role::rung)
                 f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
-            f.l2_resident =
-                !run.cold && problem.working_set < L2_MULTIPLE * static_cast<double>(run.device.l2_bytes);
+            const double working_set =
+                m.variant->working_set > 0 ? m.variant->working_set : problem.working_set;
+            f.l2_resident = !run.cold && working_set < L2_MULTIPLE * static_cast<double>(run.device.l2_bytes);
             f.above_peak = run.device.peak_bandwidth && f.gbps * 1e9 > *run.device.peak_bandwidth;
         }
         all.push_back(f);
@@ -189,15 +228,21 @@ std::vector<TableColumn> columns_of_times(const Problem& problem,
 
     std::vector<TableColumn> columns = {{"time (ms)", mean}, {"median", median}};
     if (problem.host_clock) columns.push_back({"by host", host});
-    columns.push_back({problem.flops > 0   ? "TFLOP/s"
-                       : problem.items > 0 ? "us/" + problem.item
-                                           : "GB/s",
-                       rate});
+    if (has_rate(problem))
+        columns.push_back({problem.flops > 0   ? "TFLOP/s"
+                           : problem.items > 0 ? "us/" + problem.item
+                                               : "GB/s",
+                           rate});
     if (problem.updates > 0) columns.push_back({"GPt/s", updates});
     if (any_steps(measurements)) columns.push_back({"steps", steps});
-    columns.push_back({"of " + problem.ceiling, fraction});
+    if (!problem.ceiling.empty()) columns.push_back({"of " + problem.ceiling, fraction});
     if (any(figures, [](const Figures& f) { return std::isfinite(f.model_ms); }))
         columns.push_back({"of model", model});
+    for (size_t c = 0; c < problem.columns.size(); ++c) {
+        const Column& own = problem.columns[c];
+        columns.push_back({own.unit.empty() ? own.name : fmt::format("{} ({})", own.name, own.unit),
+                           [c](auto&, const Figures& f) { return own_cell(f.own[c]); }});
+    }
     return columns;
 }
 
@@ -260,15 +305,17 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                "shared: wavefronts a request, global: 32-byte sectors a request (ideal in parentheses); "
                "divergent: branches\n" +
                notes;
-    if (any(figures, [](const Figures& f) { return f.l2_resident; }))
+    if (has_rate(problem) && any(figures, [](const Figures& f) { return f.l2_resident; }))
         text += "L2: the data may be found in the cache again (--cold flushes it)\n";
     if (any(figures, [](const Figures& f) { return f.above_peak; }))
         text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
+    if (any(figures, [](const Figures& f) { return beyond_limit(f); }))
+        text += ">limit: beyond what the hardware can do, so not what it is meant to be\n";
     if (any_steps(measurements))
         text += fmt::format(
             "steps: in one launch; 100 % is as many times a {}, the bound of one step at a time\n",
             problem.ceiling);
-    if (d.peak_bandwidth && problem.flops == 0 && std::isfinite(problem.working_set))
+    if (d.peak_bandwidth && has_rate(problem) && problem.flops == 0 && std::isfinite(problem.working_set))
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
     if (problem.remark) notes += problem.remark(medians_of(measurements));
     return text + notes;
@@ -299,6 +346,16 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
                       {"global_store_ideal", number(c.global_store_ideal)},
                       {"branches", c.branches},
                       {"divergent_branches", c.divergent_branches}};
+        }
+        json own = nullptr;
+        for (size_t c = 0; c < problem.columns.size(); ++c) {
+            const OwnFigure& figure = f.own[c];
+            own[problem.columns[c].name] = {
+                {"unit", problem.columns[c].unit},
+                {"value", number(figure.value.value)},
+                {"low", number(figure.value.low)},
+                {"high", number(figure.value.high)},
+                {"beyond_limit", has_times(m) ? json(figure.beyond_limit) : json(nullptr)}};
         }
         const json record = {
             {"family", problem.family},
@@ -333,7 +390,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"us_per_item", number(f.us_per_item)},
             {"model_ms", number(f.model_ms)},
             {"fraction_of_model", number(f.model_ms / f.time_ms.median)},
-            {"ceiling", problem.ceiling},
+            {"ceiling", problem.ceiling.empty() ? json(nullptr) : json(problem.ceiling)},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},
             {"fraction_high", number(f.fraction_of_ceiling.high)},
@@ -344,6 +401,7 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"above_peak", has_times(m) ? json(f.above_peak) : json(nullptr)},
             {"cold", run.cold},
             {"counts", counts},
+            {"figures", own},
             {"gpu", run.device.name},
             {"compute_capability", fmt::format("{}.{}", run.device.major, run.device.minor)},
             {"peak_gbps", number(run.device.peak_bandwidth.value_or(NOT_KNOWN) / 1e9)},

@@ -17,6 +17,13 @@ struct RunInfo {
 /// Compiler and revision of this build, the date now (UTC, ISO 8601).
 RunInfo describe_run(const DeviceInfo& device, const Options& options);
 
+/// A figure that the work measured itself: the median (or the sum) of its readings, and whether any of them lies beyond what the
+/// hardware allows.
+struct OwnFigure {
+    Estimate value;
+    bool beyond_limit;
+};
+
 /// What is published of one measurement. Figures that do not exist are NaN and become null, never 0.
 struct Figures {
     Summary time_ms;
@@ -29,6 +36,7 @@ struct Figures {
     Estimate fraction_of_ceiling;    ///< paired by round; the ceiling's time is taken for each step
     Estimate speedup_over_peer;      ///< paired by round
     bool l2_resident = false, above_peak = false;
+    std::vector<OwnFigure> own;  ///< one for each of Problem::columns
 };
 
 /// The figures of all measurements of a run. A measurement without times has none.

@@ -1,12 +1,48 @@
 #!/usr/bin/env python3
-"""Plots from the records of a sweep: for each family, the fraction of the ceiling of every rung at its largest size.
+"""Plots from the records of a sweep: for each family, the fraction of the ceiling of every rung at its largest size; of
+the family memory, latency against the working set and cycles against the ways of a bank conflict.
 
-    plot.py RECORDS --out DIR     writes DIR/FAMILY.png; needs matplotlib
+    plot.py RECORDS --out DIR     writes DIR/FAMILY.png and DIR/memory-*.png; needs matplotlib
 """
 import argparse
 import json
 import os
 import sys
+
+
+def curve(pyplot, path, title, x_label, y_label, lines, **axes_options):
+    """lines: {name: [(x, y)]}."""
+    if not any(lines.values()):
+        return
+    figure, axes = pyplot.subplots(figsize=(8, 4))
+    for name, points in lines.items():
+        axes.plot(*zip(*sorted(points)), marker="o", markersize=3, label=name)
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.set(**axes_options)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    print(f"plot: {path}")
+
+
+def memory_curves(pyplot, records, out):
+    latency, ways = {}, {}
+    for r in records:
+        if r["family"] != "memory" or r["time_ms_mean"] is None:
+            continue
+        if r["program"] == "latency":
+            latency.setdefault(r["variant"], []).append((r["problem"]["bytes"], r["figures"]["latency"]["value"]))
+        elif r["program"] == "banks" and r["variant"].startswith("ways_") and r["type"] == "float":
+            for name in ("load latency", "load", "store"):
+                if r["figures"][name]["value"] is not None:
+                    ways.setdefault(name, []).append((int(r["variant"][5:]), r["figures"][name]["value"]))
+    gpu = next((r["gpu"] for r in records), "")
+    curve(pyplot, os.path.join(out, "memory-latency.png"), f"a load's latency, {gpu}", "bytes of the working set",
+          "cycles", latency, xscale="log", yscale="log")
+    curve(pyplot, os.path.join(out, "memory-banks.png"), f"N lanes at N words of a bank, {gpu}", "N",
+          "cycles a request", ways)
 
 
 def main():
@@ -24,7 +60,9 @@ def main():
 
     with open(arguments.records, encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines if line.strip()]
-    measured = [r for r in records if r["fraction_of_ceiling"] is not None]
+    memory_curves(pyplot, records, arguments.out)
+    # Programs that measure figures of their own have a ceiling each, or none.
+    measured = [r for r in records if r["fraction_of_ceiling"] is not None and not r.get("figures")]
     for family in dict.fromkeys(r["family"] for r in measured):
         mine = [r for r in measured if r["family"] == family]
         largest = max(mine, key=lambda r: r["bytes"] or r["flops"] or 0)

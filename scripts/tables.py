@@ -8,6 +8,13 @@
 A marker is <!-- table: FAMILY key=value ... --> and the table ends at <!-- /table -->. With keys (of the problem, or
 type) it is the ladder at that size; without, the fraction of the ceiling at all sizes. show=rate (or percent) shows that
 figure of the records that the other keys choose, at all sizes.
+
+With by=KEY figure=NAME beside the others it is that figure, a row for each value of KEY and a column for each variant.
+
+A single number in a sentence is a marker too: <!-- value: TERM --> ... <!-- /value -->, or TERM / TERM for a ratio. A
+TERM is FAMILY/PROGRAM/VARIANT "FIGURE" key=value ...: a figure that the program measured itself, or a key of the
+record ("gbps"). With VARIANT ending in * it is the slope of the straight line through all such variants, against the
+number that takes the place of the *, with the 95 % interval of the fit.
 """
 import argparse
 import json
@@ -15,6 +22,8 @@ import re
 import sys
 
 MARKER = re.compile(r"(<!-- table: (\w+)([^>]*?) ?-->\n).*?(<!-- /table -->)", re.DOTALL)
+VALUE = re.compile(r"(<!-- value: ([^>]*?) -->).*?(<!-- /value -->)")
+TERM = re.compile(r'(\w+)/(\w+)/(\w+\*?) "([^"]+)"((?: \w+=\S+)*)')
 
 
 def read(path):
@@ -50,6 +59,37 @@ def rate(record):
     if record["gbps"] is None:
         return {"wrong": "WRONG", "skipped": "skipped"}.get(record["status"], "-")
     return format(record["gbps"], ".0f" if record["gbps"] >= 100 else ".1f") + (" (L2)" if record["l2_resident"] else "")
+
+
+def own_figure(record, name):
+    """A figure that the program measured itself, with half the width of its interval, as text."""
+    own = record["figures"][name]
+    if own["value"] is None:
+        return ""
+    varies = own["low"] is not None and own["low"] < own["high"]
+    whole = own["value"] == int(own["value"]) and not varies
+    text = f'{own["value"]:.{0 if whole or own["value"] >= 1000 else 2}f}'
+    if varies:
+        text += f' ± {(own["high"] - own["low"]) / 2:.2f}'
+    return text + (" (beyond the limit)" if own["beyond_limit"] else "")
+
+
+def own_ladder(records):
+    """As ladder(), for programs that measure figures of their own."""
+    names = list(records[0]["figures"])
+    has_rate = any(r["gbps"] is not None for r in records)
+    has_ceiling = records[0]["ceiling"] is not None
+    rows = [["variant", "what it shows"] + ["GB/s"] * has_rate + [f'% of {records[0]["ceiling"]}'] * has_ceiling +
+            [f"{name} ({records[0]['figures'][name]['unit']})".replace(" ()", "") for name in names]]
+    for r in records:
+        if r["time_ms_mean"] is not None:
+            row = [r["variant"], r["note"]]
+            if has_rate:
+                row.append(rate(r) + (" (above DRAM's peak)" if r["above_peak"] else ""))
+            if has_ceiling:
+                row.append(percent(r))
+            rows.append(row + [own_figure(r, name) for name in names])
+    return markdown(rows)
 
 
 def ladder(records):
@@ -101,26 +141,94 @@ def overview(records, cell=percent):
     table = {}
     for r in records:
         if r["role"] != "ceiling" or cell is not percent:
-            table.setdefault((r["program"], r["variant"]), {})[r["headline"]] = cell(r)
+            own = list(r.get("figures") or {})
+            text = own_figure(r, own[0]) if own and r["ceiling"] is None and r["time_ms_mean"] else cell(r)
+            table.setdefault((r["program"], r["variant"]), {})[r["headline"]] = text
     rows = [["program", "variant"] + sizes]
     rows += [[*key] + [cells.get(size, "") for size in sizes] for key, cells in table.items()]
     return markdown(rows)
 
 
+def select(records, family, wanted):
+    """The records of a family whose problem, or record, has these values."""
+    return [r for r in records if r["family"] == family
+            and all(str(r["problem"].get(key, r.get(key))) == value for key, value in wanted.items())]
+
+
+def slope(points):
+    """Of the least-squares line through [(x, y)], as text: with the 95 % interval of the fit."""
+    n = len(points)
+    if n < 6:
+        return "(no records)"
+    mean_x, mean_y = (sum(p[k] for p in points) / n for k in (0, 1))
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    rise = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    rest = sum((y - mean_y - rise * (x - mean_x)) ** 2 for x, y in points)
+    # Student's t: the first terms of its expansion around the normal, right to 2 % from four degrees of freedom on.
+    z, free = 1.96, n - 2
+    student = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    error = student * (rest / free / spread) ** 0.5
+    return f"{rise:.3f} ± {error:.3f}"
+
+
+def value_for(records, expression):
+    """The number that a value marker asks for, as text."""
+    values = []
+    for term in expression.split(" / "):
+        match = TERM.fullmatch(term)
+        if not match:
+            return f"(not a term: {term})"
+        family, program, variant, name, filters = match.groups()
+        chosen = select(records, family, dict(word.split("=") for word in [f"program={program}", *filters.split()]))
+
+        def of(record, name=name):
+            own = (record.get("figures") or {}).get(name)
+            return own["value"] if own else record.get(name)
+
+        if variant.endswith("*"):
+            prefix = variant[:-1]
+            return slope([(int(r["variant"][len(prefix):]), of(r)) for r in chosen
+                          if re.fullmatch(re.escape(prefix) + r"\d+", r["variant"]) and of(r) is not None])
+        found = [of(r) for r in chosen if r["variant"] == variant and of(r) is not None]
+        if len(found) != 1:
+            return "(no records)" if not found else f"({len(found)} records)"
+        values += found
+    value = values[0] / values[1] if len(values) == 2 else values[0]
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.1f}"
+
+
+def curve(records, by, name):
+    """A figure of all variants (columns), against a size of the problem (rows)."""
+    variants = list(dict.fromkeys(r["variant"] for r in records))
+    rows = [[by] + variants]
+    for size in sorted({r["problem"][by] for r in records}):
+        cells = {r["variant"]: own_figure(r, name) for r in records if r["problem"][by] == size and r["time_ms_mean"]}
+        rows.append([str(size)] + [cells.get(variant, "") for variant in variants])
+    return markdown(rows)
+
+
 def table_for(records, family, filters):
-    chosen = [r for r in records if r["family"] == family]
     wanted = dict(word.split("=") for word in filters.split())
-    all_sizes = wanted.pop("show", None if wanted else "percent")
-    for key, value in wanted.items():
-        chosen = [r for r in chosen if str(r["problem"].get(key, r.get(key))) == value]
+    shape = {key: wanted.pop(key) for key in ("show", "by", "figure") if key in wanted}
+    chosen = select(records, family, wanted)
     if not chosen:
         return f"(no records of {family} {filters.strip()})\n".replace(" )", ")")
     first = chosen[0]
-    table = overview(chosen, {"percent": percent, "rate": rate}[all_sizes]) if all_sizes else ladder(chosen)
+    one_size = wanted and not shape
+    if "by" in shape:
+        table = curve(chosen, shape["by"], shape["figure"])
+    elif first.get("figures") and not first["simulated"]:
+        programs = dict.fromkeys(r["program"] for r in chosen)
+        table = own_ladder(chosen) if one_size else "\n".join(
+            f"{program}:\n\n" + overview([r for r in chosen if r["program"] == program]) for program in programs)
+    elif one_size:
+        table = ladder(chosen)
+    else:
+        table = overview(chosen, {"percent": percent, "rate": rate}[shape.get("show", "percent")])
     source = "simulated on the CPU: counts a request, no times" if first["simulated"] else (
         f'{first["gpu"]}, driver CUDA {first["driver"]}, runtime {first["runtime"]}, {first["compiler"]}, '
         f'revision {first["revision"]}, {first["date"][:10]}')
-    if not all_sizes and not first["simulated"]:
+    if one_size and not first["simulated"]:
         source = first['headline'] + '; ' + source
     return f"{table}\n{source}\n"
 
@@ -151,6 +259,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             old = file.read()
         new = MARKER.sub(lambda m: m[1] + table_for(records, m[2], m[3]) + m[4], old)
+        new = VALUE.sub(lambda m: m[1] + value_for(records, m[2]) + m[3], new)
         if new != old and arguments.check:
             stale.append(path)
         elif new != old:

@@ -227,6 +227,9 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
     Entry entry;
     return peers().erase({current, peer}) ? cudaSuccess : remember(cudaErrorPeerAccessNotEnabled);
 }
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+    return give(config, cudaSharedMemBankSizeFourByte);
+}
 cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, 0); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long, cudaDriverEntryPointQueryResult* status) {

@@ -107,6 +107,27 @@ TEST_F(Bench, WrongAfterTheTimingTakesTheTimeBack) {
     EXPECT_EQ(all[0].reason.rfind("after the timing: ", 0), 0u);
 }
 
+TEST_F(Bench, WhatTheWorkMeasuresItselfIsReadAfterEachSample) {
+    Variant v = variant("a");
+    // What is read is what the latest sample left: the number of it.
+    v.read = [&] { return std::vector<Reading>{{static_cast<double>(runner.timed.size())}}; };
+    const std::vector<Variant> variants = {v, variant("b")};
+    const auto all = run(variants);
+    const size_t before = runner.timed.size() - 6;
+    ASSERT_EQ(all[0].readings.size(), 3u);
+    for (size_t round = 0; round < 3; ++round)
+        EXPECT_EQ(all[0].readings[round][0].value, static_cast<double>(before + 2 * round + 1));
+    EXPECT_TRUE(all[1].readings.empty());
+}
+
+TEST_F(Bench, WrongAfterTheTimingTakesTheReadingsBack) {
+    int checks = 0;
+    Variant v = variant("a", [&] { return ++checks > 1 ? wrong() : right(); });
+    v.read = [] { return std::vector<Reading>{{1}}; };
+    const std::vector<Variant> one = {v};
+    EXPECT_TRUE(run(one)[0].readings.empty());
+}
+
 TEST_F(Bench, ShortLaunchesAreBatched) {
     runner.ms = {{"a", 0.003}, {"b", 0.049}, {"c", 0.05}};
     const std::vector<Variant> variants = {variant("a"), variant("b"), variant("c")};

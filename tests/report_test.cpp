@@ -177,6 +177,50 @@ TEST_F(Report, MarksWhatIsAboveThePeak) {
     EXPECT_EQ(records()[1]["above_peak"], false);
 }
 
+TEST_F(Report, FiguresThatTheWorkMeasuredItself) {
+    problem.columns = {{"latency", "cycles"}, {"broken", "", true}};
+    measurements[0].readings.assign(6, {{std::nan("")}, {std::nan("")}});
+    measurements[1].readings = {{{28}, {1}}, {{29}, {0}}, {{30}, {2}}, {{29}, {0}}, {{28}, {0}}, {{30}, {0}}};
+    const auto all = records();
+    EXPECT_EQ(
+        all[1]["figures"]["latency"],
+        (json{{"unit", "cycles"}, {"value", 29.0}, {"low", 28.0}, {"high", 30.0}, {"beyond_limit", false}}));
+    EXPECT_EQ(all[1]["figures"]["broken"]["value"], 3.0);  // a count: the sum
+    EXPECT_TRUE(all[1]["figures"]["broken"]["low"].is_null());
+    for (int missing : {0, 2, 3})
+        EXPECT_TRUE(all[missing]["figures"]["latency"]["value"].is_null()) << missing;
+    const std::string t = text();
+    EXPECT_NE(t.find("of copy        latency (cycles)  broken  check"), std::string::npos) << t;
+    EXPECT_NE(t.find("29.00 ± 1.00      3       ok"), std::string::npos) << t;
+    EXPECT_EQ(t.find(">limit"), std::string::npos);
+}
+
+TEST_F(Report, MarksAFigureBeyondWhatTheHardwareCanDo) {
+    problem.columns = {{"store", "cycles"}, {"load", "cycles"}};
+    measurements[1].readings = {{{1.0, 1, 4}, {1.0, 2}}, {{4.0, 1, 4}, {2.0, 2}}, {{2.0, 1, 4}, {2.0, 2}}};
+    EXPECT_EQ(records()[1]["figures"]["store"]["beyond_limit"], false);
+    EXPECT_EQ(records()[1]["figures"]["load"]["beyond_limit"], true);  // one sample is enough
+    EXPECT_NE(text().find("2 >limit"), std::string::npos) << text();
+    EXPECT_NE(text().find(">limit: beyond what the hardware can do"), std::string::npos);
+}
+
+TEST_F(Report, WithoutBytesAndCeilingThereAreNoColumnsForThem) {
+    problem.bytes = 0;
+    problem.ceiling = "";
+    EXPECT_TRUE(records()[1]["ceiling"].is_null());
+    EXPECT_TRUE(records()[1]["gbps"].is_null());
+    EXPECT_TRUE(records()[1]["fraction_of_ceiling"].is_null());
+    EXPECT_TRUE(records()[1]["figures"].is_null());
+    EXPECT_NE(text().find("time (ms)        median  check"), std::string::npos) << text();
+    EXPECT_EQ(text().find("GB/s"), std::string::npos) << text();
+}
+
+TEST_F(Report, AVariantCanHaveAWorkingSetOfItsOwn) {
+    variants[1].working_set = 1;
+    EXPECT_EQ(records()[1]["l2_resident"], true);
+    EXPECT_EQ(records()[0]["l2_resident"], false);
+}
+
 TEST_F(Report, TheTableShowsNoTimeForAWrongResult) {
     const std::string t = text();
     const size_t line = t.find("\nbroken ");

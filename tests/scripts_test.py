@@ -17,7 +17,7 @@ def record(**changes):
     base = dict(family="transpose", program="padded", variant="padded", role="rung", note="a note",
                 problem={"rows": 64, "cols": 32}, headline="64 x 32 float", type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
                 time_ms_stddev=0.01, gbps=1234.4, tflops=None, l2_resident=False, fraction_of_ceiling=0.75,
-                fraction_low=0.74, fraction_high=0.76, speedup_over_peer=None, simulated=False, counts=None, gpu="A GPU",
+                fraction_low=0.74, fraction_high=0.76, speedup_over_peer=None, simulated=False, counts=None, figures=None, gpu="A GPU",
                 driver="13.0", runtime="13.0", compiler="nvcc", revision="abc", date="2026-01-02T03:04:05Z")
     return json.dumps({**base, **changes}) + "\n"
 
@@ -118,6 +118,61 @@ class Tables(unittest.TestCase):
         out = self.run_tables().stdout
         self.assertIn("| program | variant | 64 x 32 float | 1 x 1 float |", out)
         self.assertIn("| program | variant | 7 x 7 float |", out)
+
+    def test_figures_that_a_program_measured_itself(self):
+        def own(variant, latency, **changes):
+            figures = {"latency": {"unit": "cycles", "value": latency, "low": latency, "high": latency + 1,
+                                   "beyond_limit": latency < 1}}
+            return record(family="memory", program="banks", variant=variant, gbps=None, ceiling=None,
+                          fraction_of_ceiling=None, figures=figures, problem={"set": "ways"}, **changes)
+        with open(self.records, "a", encoding="utf-8") as file:
+            file.writelines(own(f"ways_{n}", 23.0 + 2 * n) for n in range(1, 7))
+            file.write(own("far", 0.5))
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write("<!-- table: memory program=banks set=ways -->\n<!-- /table -->\n"
+                       'ratio <!-- value: memory/banks/ways_5 "latency" / memory/banks/ways_1 "latency" set=ways -->?<!-- /value -->;'
+                       'line <!-- value: memory/banks/ways_* "latency" -->?<!-- /value -->;'
+                       'time <!-- value: memory/banks/ways_2 "time_ms_mean" -->?<!-- /value -->;'
+                       'none <!-- value: memory/banks/nobody "latency" -->?<!-- /value -->;')
+        self.assertEqual(self.run_tables("--check", self.page).returncode, 1)
+        self.assertEqual(self.run_tables("--write", self.page).returncode, 0)
+        self.assertEqual(self.run_tables("--check", self.page).returncode, 0)
+        with open(self.page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("| variant | what it shows | latency (cycles) |\n", text)
+        self.assertIn("| ways_5 | a note | 33.00 ± 0.50 |", text)
+        self.assertIn("| far | a note | 0.50 ± 0.50 (beyond the limit) |", text)
+        for marked in ("-->1.3<!--", "-->2.000 ± 0.000<!--", "-->0.5<!--", "-->(no records)<!--"):
+            self.assertIn(marked, text)
+        self.assertIn("## memory", self.run_tables().stdout)
+
+    def test_a_figure_against_a_size(self):
+        with open(self.records, "a", encoding="utf-8") as file:
+            for size in (4096, 64):
+                for variant in ("shared", "global"):
+                    latency = {"unit": "cycles", "value": size / 64 + len(variant), "low": None, "high": None,
+                               "beyond_limit": False}
+                    file.write(record(family="memory", program="latency", variant=variant, gbps=None, ceiling=None,
+                                      fraction_of_ceiling=None, figures={"latency": latency}, problem={"bytes": size}))
+        with open(self.page, "w", encoding="utf-8") as file:
+            file.write("<!-- table: memory program=latency by=bytes figure=latency -->\n<!-- /table -->\n")
+        self.assertEqual(self.run_tables("--write", self.page).returncode, 0)
+        with open(self.page, encoding="utf-8") as file:
+            self.assertIn("| bytes | shared | global |\n|---|---|---|\n| 64 | 7 | 7 |\n| 4096 | 70 | 70 |\n\nA GPU",
+                          file.read())
+
+    def test_a_slope_has_the_interval_of_its_fit(self):
+        # Four degrees of freedom: t = 2.776.
+        sys.path.insert(0, os.path.join(root, "scripts"))
+        import tables as module
+        points = [(0, 1), (1, 0), (2, 2), (3, 3), (4, 3), (5, 6)]
+        n, x, y = 6, 2.5, 2.5
+        rise = sum((a - x) * (b - y) for a, b in points) / 17.5
+        rest = sum((b - y - rise * (a - x)) ** 2 for a, b in points)
+        value, error = map(float, module.slope(points).split(" ± "))
+        self.assertAlmostEqual(value, rise, places=3)
+        self.assertAlmostEqual(error, 2.776 * (rest / (n - 2) / 17.5) ** 0.5, delta=0.02)
+        self.assertEqual(module.slope(points[:5]), "(no records)")
 
     def test_summary(self):
         r = self.run_tables()

@@ -279,6 +279,138 @@ class Streams(unittest.TestCase):
         self.assertEqual(simulate("streams/overlap", "--timeline", "/no/such/directory/x.svg")[0], 2)
 
 
+def wavefronts(elements, size):
+    """What a request costs: of each part of the warp that is served together (all 32 lanes for 4 bytes, half of them for
+    8, a quarter for 16), as many as the busiest bank has different words."""
+    lanes, words, total = 128 // size, size // 4, 0
+    for part in range(0, 32, lanes):
+        banks = {}
+        for element in elements[part:part + lanes]:
+            for word in range(element * words, element * words + words):
+                banks.setdefault(word % 32, set()).add(word)
+        total += max(len(wanted) for wanted in banks.values())
+    return total
+
+
+def sectors(words, per_lane=1):
+    """How many sectors of 32 bytes hold these words (or runs of words)."""
+    return len({(word + k) // 8 for word in words for k in range(per_lane)})
+
+
+class Memory(unittest.TestCase):
+    STEPS = 16
+
+    def records(self, program, *arguments):
+        code, _, stderr, records = simulate("memory/" + program, *arguments)
+        self.assertEqual(code, 0, stderr)
+        for record in records.values():
+            self.assertEqual((record["status"], record["time_ms_mean"]), ("ok", None), record["variant"])
+        return records
+
+    def check_banks(self, records, elements_of):
+        for name, record in records.items():
+            elements, size = elements_of(name), {"float": 4, "double": 8, "float4": 16}[record["type"]]
+            cost, counts = wavefronts(elements, size), record["counts"]
+            self.assertEqual(counts["shared_load_wavefronts"], cost, (name, size))
+            # The chain and the stream of loads fill 32 KB, a word a lane; then 32 warps store.
+            filled, stored = 2 * 32768 // 4 // 32, 32 * self.STEPS
+            self.assertAlmostEqual(counts["shared_store_wavefronts"], (filled + stored * cost) / (filled + stored),
+                                   places=9, msg=(name, size))
+
+    def test_every_number_of_ways_is_counted_as_bank_arithmetic_says(self):
+        for element in ("float", "double", "float4"):
+            def lanes(name):
+                ways = int(name.split("_")[1])
+                return [lane // ways + lane % ways * 32 for lane in range(32)]
+            records = self.records("banks", "--set", "ways", "--type", element, "--steps", str(self.STEPS))
+            self.assertEqual(len(records), 32)
+            self.check_banks(records, lanes)
+            if element == "float":
+                for ways in range(1, 33):
+                    self.assertEqual(records[f"ways_{ways}"]["counts"]["shared_load_wavefronts"], ways)
+
+    def test_every_stride_is_counted_as_bank_arithmetic_says(self):
+        for element in ("float", "double", "float4"):
+            records = self.records("banks", "--set", "strides", "--type", element, "--steps", str(self.STEPS))
+            self.assertEqual(len(records), 64)
+            self.check_banks(records, lambda name: [lane * int(name.split("_")[1]) for lane in range(32)])
+
+    def test_the_texts_table(self):
+        for element, parallel, together in (("float", 1, 1), ("double", 2, 1), ("float4", 4, 2)):
+            records = self.records("banks", "--type", element)
+            def load(name):
+                return records[name]["counts"]["shared_load_wavefronts"]
+            self.assertEqual(load("parallel"), parallel)
+            self.assertEqual((load("broadcast"), load("multicast")), (together, together))
+            self.assertEqual(load("serial_32"), 32)
+            self.assertEqual(load("column_pad_0"), 32)
+            self.assertEqual(load("column_pad_1"), parallel)
+
+    def test_the_bank_size_changes_nothing(self):
+        if not os.path.exists(os.path.join(build, "memory/bank_size")):
+            self.skipTest("this toolkit has no cudaDeviceSetSharedMemConfig")
+        records = self.records("bank_size", "--type", "double")
+        for pattern, loads in (("row", 2), ("column", 32)):
+            for size in (4, 8):
+                self.assertEqual(records[f"{pattern}_{size}_bytes"]["counts"]["shared_load_wavefronts"], loads)
+
+    def test_strides_and_offsets_cost_the_sectors_that_they_touch(self):
+        n = 4096
+        for kind in ("stride", "offset"):
+            records = self.records("coalescing", "--n", str(n), "--set", kind + "s")
+            self.assertEqual(len(records), 33)  # and the ceiling
+            for name, record in records.items():
+                if not name.startswith(kind):
+                    continue
+                k = int(name.split("_")[1])
+                touched = [sectors([i * k if kind == "stride" else i + k for i in range(first, first + 32)])
+                           for first in range(0, n, 32)]
+                self.assertEqual(record["counts"]["global_load_sectors"], sum(touched) / len(touched), name)
+                if kind == "offset":
+                    self.assertEqual(touched[0], 4 if k % 8 == 0 else 5)
+                else:
+                    self.assertEqual(touched[0], min(32, 4 * k))
+
+    def test_wide_reads_and_structs(self):
+        records = self.records("coalescing", "--n", "4096")
+        for name, count in (("wide_4", 4), ("wide_8", 8), ("wide_16", 16), ("array_of_structs", 32), ("struct_of_arrays", 4)):
+            self.assertEqual(records[name]["counts"]["global_load_sectors"], count, name)
+
+    def test_a_warp_branches_once_for_each_path(self):
+        rounds, warps = 5, 4
+        records = self.records("divergence", "--rounds", str(rounds))
+        straight = records["paths_1"]["counts"]["divergent_branches"]
+        for name, record in records.items():
+            paths = 1 if name == "warps_apart" else int(name.split("_")[1])
+            self.assertEqual(record["counts"]["divergent_branches"] - straight,
+                             rounds * warps * paths if paths > 1 else 0, name)
+
+    def test_messages_arrive_and_the_races_are_left_out(self):
+        code, _, stderr, records = simulate("memory/fences")
+        self.assertEqual(code, 0, stderr)
+        for name, record in records.items():
+            self.assertEqual(record["status"], "skipped" if name.endswith("_plain") else "ok", name)
+
+
+class Profile(unittest.TestCase):
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts/profile.sh")
+
+    def profile(self, *arguments):
+        return subprocess.run([self.script, "--build", build, *arguments], capture_output=True, text=True, timeout=300,
+                              env=dict(os.environ, CUDA_VISIBLE_DEVICES=""), check=False)
+
+    def test_transactions_a_request(self):
+        r = self.profile("memory/banks", "--variant", "serial_8", "--steps", "64")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = [line.split() for line in r.stdout.splitlines()]
+        stream = next(row for row in rows if row and row[0].startswith("load_stream"))
+        self.assertEqual(stream[3], "8.00")
+
+    def test_usage(self):
+        self.assertEqual(self.profile().returncode, 2)
+        self.assertEqual(self.profile("memory/nothing").returncode, 2)
+
+
 class WrongOnPurpose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
