@@ -10,7 +10,7 @@ namespace {
 // A program with the sizes --rows, --cols and --n and the variants a and b.
 struct Parsed {
     int64_t rows = 8192, cols = 8192, block = 128;
-    std::string op = "sum";
+    std::string op = "sum", folder;
     Options options;
     std::vector<std::pair<std::string, int64_t>> numbers;
     std::vector<std::pair<std::string, std::string>> choices;
@@ -23,6 +23,7 @@ struct Parsed {
         line.size_of_all("--n", {"--rows", "--cols"}, "both");
         line.number("--block", block, 32, 1024, "threads");
         line.choice("--op", op, {"sum", "max"}, "operator");
+        line.text("--folder", folder, "DIRECTORY", "where to");
         arguments.insert(arguments.begin(), "program");
         options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
         numbers = line.numbers();
@@ -87,7 +88,8 @@ TEST(Options, ASimulatedRunIsSmallUnlessToldOtherwise) {
 }
 
 TEST(Options, TheProblemIsWhatWasParsed) {
-    const Parsed p({"--rows", "2", "--op", "max"});
+    const Parsed p({"--rows", "2", "--op", "max", "--folder", "here"});
+    EXPECT_EQ(p.folder, "here");  // and no part of it
     EXPECT_EQ(p.numbers,
               (std::vector<std::pair<std::string, int64_t>>{{"rows", 2}, {"cols", 8192}, {"block", 128}}));
     EXPECT_EQ(p.choices, (std::vector<std::pair<std::string, std::string>>{{"op", "max"}}));
