@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
                                 "time steps in one launch of the variant fused");
     program.command_line.text("--frames", frames, "DIRECTORY",
                               "write pictures there (PGM), ever more steps apart");
-    program.sweep_sizes = {"--n 128", "--n 256"};
+    program.sweep_sizes = {"--n 64", "--n 128"};
     program.test_sizes = {
         "--n 3",           "--nx 4 --ny 3",           "--nx 3 --ny 9 --steps 3", "--n 16 --type float",
         "--nx 13 --ny 18", "--nx 20 --ny 7 --steps 1"};

@@ -26,13 +26,6 @@ struct RegisterTile {
     static __host__ __device__ int halo(int steps) { return (steps + V - 1) / V * V; }
 };
 
-/// The place of a coordinate within the domain, under `periodic`.
-__device__ inline int wrapped(const Domain& d, int at, int64_t side) {
-    if (d.boundary != Boundary::periodic) return at;
-    at %= static_cast<int>(side);
-    return at < 0 ? at + static_cast<int>(side) : at;
-}
-
 /// One step of cell (x, y) of a tile. at(dx, dy): the tile's cell so far away. At the edge of the domain the rule holds
 /// anew in every step. Under `periodic` the cells beyond the edge are cells like others, and take the steps too.
 template <typename T, typename At>
@@ -102,22 +95,25 @@ __device__ void advance_tile(const T* in, T* out, const Domain& d, const Coeffic
     const bool first = warp == 0 && rank == 0, last = warp == LAST && rank == CLUSTER - 1;
 
     const bool packs = d.nx % V == 0;
-    int column[V];
+    int64_t column[V];
+    bool exists[V];
 #pragma unroll
-    for (int j = 0; j < V; ++j) column[j] = EDGE ? wrapped(d, x + j, d.nx) : x + j;
+    for (int j = 0; j < V; ++j) {
+        column[j] = x + j;
+        exists[j] = !EDGE || d.place(column[j], d.nx);
+    }
     typename Tile::Row row[ROWS];
     arrive<CLUSTER>();
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        const int line = EDGE ? wrapped(d, y + r, d.ny) : y + r;
+        int64_t line = y + r;
+        const bool line_exists = !EDGE || d.place(line, d.ny);
         if (!EDGE && packs) {
             row[r] = *reinterpret_cast<const typename Tile::Row*>(&in[d.index(x, line)]);
         } else {
 #pragma unroll
             for (int j = 0; j < V; ++j)
-                row[r].at[j] = !EDGE || (column[j] >= 0 && column[j] < d.nx && line >= 0 && line < d.ny)
-                                   ? in[d.index(column[j], line)]
-                                   : T(0);
+                row[r].at[j] = line_exists && exists[j] ? in[d.index(column[j], line)] : T(0);
         }
     }
     if (CLUSTER > 1) wait<CLUSTER>();  // no block may be given anything before it is there
