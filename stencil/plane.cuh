@@ -2,9 +2,6 @@
 #pragma once
 #include "packs.cuh"
 
-constexpr int WARP_SIZE = 32;
-constexpr unsigned ALL_LANES = 0xFFFFFFFF;
-
 /// The star of radius 1. at(dx, dy): the cell so far away.
 template <typename T, typename At>
 __device__ T five_points(const Coefficients<T>& c, const At& at) {
