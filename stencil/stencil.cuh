@@ -170,11 +170,12 @@ inline void Stencil::takes_radius(int most) {
          "--n 1400"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 35 --boundary clamp", "--nx 70 --ny 45 --type double"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 12 --nz 35 --boundary clamp", "--nx 35 --ny 37 --nz 34"}};
+    const char* const swept[] = {"--n 268435456", "--n 16384", "--n 768"};
     for (const int64_t other : {int64_t{1}, int64_t{most}}) {
         if (other == radius) continue;
         const std::string with = " --radius " + std::to_string(other);
         for (const char* size : shapes[dimensions - 1]) program.test_sizes.push_back(size + with);
-        program.sweep_sizes.push_back(program.sweep_sizes[3] + with);
+        program.sweep_sizes.push_back(swept[dimensions - 1] + with);
     }
 }
 
