@@ -127,6 +127,10 @@ void write_frame(const std::string& directory, const Plate<T>& plate, int64_t st
     OutputFile("--frames", directory + name).write(picture);
 }
 
+const Label COPY = {"copy", "float4 copy: the ceiling of a step", Role::ceiling};
+const Label ONE_STEP = {"one_step", "a step a launch"};
+const Label FUSED = {"fused", "--steps of them a launch"};
+
 template <typename T>
 int measure(Program& program, int64_t nx, int64_t ny, int fused, const std::string& frames) {
     Plate<T> plate(nx, ny);
@@ -161,12 +165,11 @@ int measure(Program& program, int64_t nx, int64_t ny, int fused, const std::stri
     const auto solved =
         check_against(plate.tolerance(), [&](int64_t i) { return plate.solution(i % nx, i / nx); });
     const Variant copy{
-        {"copy", "float4 copy: the ceiling of a step", Role::ceiling},
-        [&] { launch_copy<uint4>(plate.initial.data(), plate.cells.data(), plate.cells.bytes()); },
+        COPY, [&] { launch_copy<uint4>(plate.initial.data(), plate.cells.data(), plate.cells.bytes()); },
         check_against(0, [&](int64_t i) { return plate.start[i]; })};
-    Variant one_step{{"one_step", "a step a launch"}, [&] { plate.flow(1, nothing); }, solved};
+    Variant one_step{ONE_STEP, [&] { plate.flow(1, nothing); }, solved};
     one_step.steps = plate.flow(1, nothing);
-    Variant in_one_pass{{"fused", "--steps of them a launch"}, [&] { plate.flow(fused, nothing); }, solved};
+    Variant in_one_pass{FUSED, [&] { plate.flow(fused, nothing); }, solved};
     in_one_pass.steps = fused_steps;
     return program.measure(problem, {copy, one_step, in_one_pass});
 }
@@ -188,8 +191,7 @@ int main(int argc, char** argv) {
         "--n 3",           "--nx 4 --ny 3",           "--nx 3 --ny 9 --steps 3", "--n 16 --type float",
         "--nx 13 --ny 18", "--nx 20 --ny 7 --steps 1"};
     program.large_sizes = {"--nx 301 --ny 127", "--nx 127 --ny 301 --steps 16"};
-    const std::vector<Label> labels = {{"copy", "", Role::ceiling}, {"one_step", ""}, {"fused", ""}};
-    return program.run(labels, [&] {
+    return program.run({COPY, ONE_STEP, FUSED}, [&] {
         program.open_device();
         return program.options.type == "float"
                    ? measure<float>(program, nx, ny, static_cast<int>(steps), frames)
