@@ -36,7 +36,9 @@ struct Domain {
     __host__ __device__ bool place(int64_t& at, int64_t side) const {
         if (at >= 0 && at < side) return true;
         if (boundary == Boundary::clamp) at = at < 0 ? 0 : side - 1;
-        if (boundary == Boundary::periodic) at = (at % side + side) % side;
+        // One step, unless the domain is less than the reach; a division would cost every kernel registers.
+        if (boundary == Boundary::periodic)
+            while (at < 0 || at >= side) at += at < 0 ? side : -side;
         return boundary == Boundary::clamp || boundary == Boundary::periodic;
     }
 
