@@ -1,15 +1,16 @@
-# ladder_add_program(SOURCE [HOPPER] [MINIMUM arch] [PEERS target...])
+# ladder_add_program(SOURCE [HOPPER] [MINIMUM arch] [PTX arch] [PEERS target...])
 #
 # transpose/padded.cu becomes the target transpose_padded and the binary <build>/transpose/padded.
 #   HOPPER   uses Hopper's own instructions: built for sm_90a alone. Elsewhere the program says so and exits 77.
 #   MINIMUM  the lowest architecture that has what the program uses (cp.async: 80).
+#   PTX      an architecture whose PTX is there as well, because it has what a variant needs (clusters: 90).
 #   PEERS    libraries that the program shows beside its rungs, where they are found (CUDA::cublas).
 #
-# The same binary runs on a GPU and on the simulator, which reads the PTX in it: so the lowest architecture is always
-# there as PTX, uncompressed, and the CUDA runtime is the shared library that the simulator can stand in for.
-# PTX of the highest architecture serves GPUs that are newer than the toolkit.
+# The same binary runs on a GPU and on the simulator, which reads the PTX in it, the newest that a device of 9.0 takes: so
+# the lowest architecture is always there as PTX, uncompressed, and the CUDA runtime is the shared library that the
+# simulator can stand in for. PTX of the highest architecture serves GPUs that are newer than the toolkit.
 function(ladder_add_program source)
-    cmake_parse_arguments(ARG "HOPPER" "MINIMUM" "PEERS" ${ARGN})
+    cmake_parse_arguments(ARG "HOPPER" "MINIMUM;PTX" "PEERS" ${ARGN})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(family ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     set(target ${family}_${name})
@@ -31,6 +32,9 @@ function(ladder_add_program source)
         list(GET numbers 0 lowest)
         list(GET numbers -1 highest)
         list(APPEND architectures ${lowest}-virtual ${highest}-virtual)
+        if(ARG_PTX)
+            list(APPEND architectures ${ARG_PTX}-virtual)
+        endif()
         list(REMOVE_DUPLICATES architectures)
     endif()
     if(ARG_HOPPER)

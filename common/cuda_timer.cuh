@@ -20,9 +20,11 @@ class CudaTimer {
     /// Marks the point on the stream from which the time counts.
     void start(cudaStream_t stream = nullptr) { CHECK_CUDA_CALL(cudaEventRecord(started, stream)); }
 
-    /// Marks the end, waits for it, and returns the milliseconds since start().
-    float stop(cudaStream_t stream = nullptr) {
-        CHECK_CUDA_CALL(cudaEventRecord(stopped, stream));
+    /// Marks the end.
+    void stop(cudaStream_t stream = nullptr) { CHECK_CUDA_CALL(cudaEventRecord(stopped, stream)); }
+
+    /// Waits for the end, and returns the milliseconds between start() and stop().
+    float elapsed() {
         CHECK_CUDA_CALL(cudaEventSynchronize(stopped));
         float milliseconds = 0;
         CHECK_CUDA_CALL(cudaEventElapsedTime(&milliseconds, started, stopped));

@@ -174,8 +174,9 @@ void CommandLine::choice(const std::string& name, std::string& value, const std:
     parser->choices.push_back({name, &value});
 }
 
-void CommandLine::file(const std::string& name, std::string& value, const std::string& help) {
-    parser->app.add_option(name, value, help)->type_name("FILE");
+void CommandLine::text(const std::string& name, std::string& value, const std::string& what,
+                       const std::string& help) {
+    parser->app.add_option(name, value, help)->type_name(what);
 }
 
 Options CommandLine::parse(int argc, const char* const* argv, const std::vector<std::string>& variants,

@@ -57,8 +57,8 @@ class CommandLine {
     /// Adds an option that takes one of `choices`; the value that it has now is the default.
     void choice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
                 const std::string& help);
-    /// Adds an option for the name of a file to write; `value` stays empty where it is not given.
-    void file(const std::string& name, std::string& value, const std::string& help);
+    /// Adds an option for a text that is not part of the problem (where to write something). `what`: FILE, ...
+    void text(const std::string& name, std::string& value, const std::string& what, const std::string& help);
     /// Reads the command line. Throws UsageError; --help and --list only set their flags. `simulated`: sizes that are
     /// not given are small.
     Options parse(int argc, const char* const* argv, const std::vector<std::string>& variants,

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "runtime.h"
 
@@ -44,14 +45,16 @@ Registry& registry() {
     return *all;
 }
 
-/// The PTX for the lowest architecture, or empty with `why` it cannot be had.
-std::string lowest_ptx(const char* data, const char*& why) {
+/// The PTX that a device of compute capability 9.0 would take, the newest that is not newer than it is; where there is
+/// none, the oldest. Or empty, with `why` it cannot be had.
+std::string best_ptx(const char* data, const char*& why) {
     FatHeader header;
     std::memcpy(&header, data, sizeof header);
     why = "it holds no PTX: build it with -gencode arch=compute_90,code=compute_90 beside the machine code";
     if (header.magic != kMagic) return "";
     std::string best;
-    uint32_t lowest = ~0u;
+    constexpr int kDevice = 90;
+    int best_rank = std::numeric_limits<int>::min();
     const char *at = data + header.header_size, *end = at + header.size;
     while (at + sizeof(FatEntry) <= end) {
         FatEntry e;
@@ -59,14 +62,16 @@ std::string lowest_ptx(const char* data, const char*& why) {
         const char* body = at + e.header_size;
         if (e.header_size < sizeof(FatEntry) || e.size > static_cast<uint64_t>(end - body)) break;
         at = body + e.size;
-        if (e.kind != kPtx || e.architecture >= lowest) continue;
+        int architecture = static_cast<int>(e.architecture),
+            rank = architecture <= kDevice ? architecture : -architecture;
+        if (e.kind != kPtx || rank <= best_rank) continue;
         std::string text(body, strnlen(body, e.size));
         if (e.compressed_size || text.find(".version") == std::string::npos) {
             why = "its PTX is compressed: build it with --no-compress";
             continue;
         }
         best = text;
-        lowest = e.architecture;
+        best_rank = rank;
     }
     return best;
 }
@@ -117,7 +122,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
     registry().modules.push_back(std::make_unique<Module>());
     Module& m = *registry().modules.back();
     const char* why = nullptr;
-    std::string text = lowest_ptx(static_cast<FatWrapper*>(wrapper)->data, why);
+    std::string text = best_ptx(static_cast<FatWrapper*>(wrapper)->data, why);
     try {
         if (text.empty())
             std::fprintf(stderr, "ladder simulator: this program cannot be simulated: %s\n", why);

@@ -31,6 +31,17 @@ struct Domain {
         return inner(begin, end, nz, radius);
     }
 
+    /// Moves a coordinate on an axis of `side` cells to the cell that the rule takes; false where it takes
+    /// none.
+    __host__ __device__ bool place(int64_t& at, int64_t side) const {
+        if (at >= 0 && at < side) return true;
+        if (boundary == Boundary::clamp) at = at < 0 ? 0 : side - 1;
+        // One step, unless the domain is less than the reach; a division would cost every kernel registers.
+        if (boundary == Boundary::periodic)
+            while (at < 0 || at >= side) at += at < 0 ? side : -side;
+        return boundary == Boundary::clamp || boundary == Boundary::periodic;
+    }
+
     /// The value at any place, under the rule. Under `keep` there is none beyond the edge (0, which no
     /// cell uses).
     template <typename T>
@@ -61,12 +72,5 @@ struct Domain {
  private:
     static __host__ __device__ bool inner(int64_t begin, int64_t end, int64_t side, int radius) {
         return begin >= radius && end <= side - radius;
-    }
-    /// Moves a coordinate to the cell that the rule takes; false where it takes none.
-    __host__ __device__ bool place(int64_t& at, int64_t side) const {
-        if (at >= 0 && at < side) return true;
-        if (boundary == Boundary::clamp) at = at < 0 ? 0 : side - 1;
-        if (boundary == Boundary::periodic) at = (at % side + side) % side;
-        return boundary == Boundary::clamp || boundary == Boundary::periodic;
     }
 };

@@ -2,14 +2,15 @@
 #pragma once
 #include "stencil.cuh"
 
-/// V cells side by side, loaded and stored by one instruction of 16 bytes; or one cell, where rows do not start at
-/// multiples of 16 bytes.
+/// V cells side by side, loaded and stored by one instruction of 16 bytes; or one cell, where rows do not
+/// start at multiples of 16 bytes.
 template <typename T, int V>
 struct alignas(V * sizeof(T)) Pack {
     T at[V];
 };
 
-/// Calls f(std::integral_constant<int, V>) with the cells in a pack that rows of this domain allow.
+/// Calls f(std::integral_constant<int, V>) with the cells in a pack that rows of this domain allow: 16 bytes
+/// where a row is a multiple of them, or else one. So V divides nx, and a pack is in the domain or beyond it.
 template <typename T, typename F>
 void with_packs(const Domain& d, const F& f) {
     constexpr int V = 16 / sizeof(T);
@@ -19,13 +20,16 @@ void with_packs(const Domain& d, const F& f) {
         f(std::integral_constant<int, 1>());
 }
 
-/// The V cells from (x, y, z) on, under the rule where they are not all there.
+/// The pack whose first cell is (x, y, z), under the rule.
 template <int V, typename T>
-__device__ Pack<T, V> read_pack(const T* in, const Domain& d, int x, int y, int z = 0) {
-    if (x >= 0 && x + V <= d.nx && y >= 0 && y < d.ny && z >= 0 && z < d.nz)
-        return *reinterpret_cast<const Pack<T, V>*>(&in[d.index(x, y, z)]);
-    Pack<T, V> pack;
-#pragma unroll
-    for (int j = 0; j < V; ++j) pack.at[j] = d.read(in, x + j, y, z);
-    return pack;
+__device__ Pack<T, V> read_pack(const T* in, const Domain& d, int64_t x, int64_t y, int64_t z = 0) {
+    const bool beyond = x < 0 || x >= d.nx;
+    if (!d.place(x, d.nx) || !d.place(y, d.ny) || !d.place(z, d.nz)) return {};
+    const T* const cell = &in[d.index(x, y, z)];
+    if (beyond && d.boundary == Boundary::clamp) {  // V times the nearest cell
+        Pack<T, V> pack;
+        for (int j = 0; j < V; ++j) pack.at[j] = *cell;
+        return pack;
+    }
+    return *reinterpret_cast<const Pack<T, V>*>(cell);
 }

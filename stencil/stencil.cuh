@@ -14,6 +14,9 @@
 #include "reference.hpp"
 #include "verify.hpp"
 
+constexpr int WARP_SIZE = 32;
+constexpr unsigned ALL_LANES = 0xFFFFFFFF;  // of a warp, for __shfl_sync
+
 constexpr int MAX_RADIUS = 16;
 constexpr int MAX_COEFFICIENTS = 6 * MAX_RADIUS + 1;  // of the widest star in 3-D
 constexpr int64_t MAX_SIDE = 2000000000;  // 2-D and 3-D: leaves room for the last tile to reach past the edge
@@ -167,11 +170,12 @@ inline void Stencil::takes_radius(int most) {
          "--n 1400"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 35 --boundary clamp", "--nx 70 --ny 45 --type double"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 12 --nz 35 --boundary clamp", "--nx 35 --ny 37 --nz 34"}};
+    const char* const swept[] = {"--n 268435456", "--n 16384", "--n 768"};
     for (const int64_t other : {int64_t{1}, int64_t{most}}) {
         if (other == radius) continue;
         const std::string with = " --radius " + std::to_string(other);
         for (const char* size : shapes[dimensions - 1]) program.test_sizes.push_back(size + with);
-        program.sweep_sizes.push_back(program.sweep_sizes[3] + with);
+        program.sweep_sizes.push_back(swept[dimensions - 1] + with);
     }
 }
 

@@ -1,4 +1,18 @@
-// tma_2d.cu: Hopper's copy engine fetches a tile with its halo.
+// tma_2d.cu: Hopper's copy engine fetches a tile with its halo, and the zeros beyond the edge.
+//
+// Idea:   one thread asks for a box of the domain (cp.async.bulk.tensor) that reaches a row above and below the
+//         block's tile, and a pack on either side, and it may begin at negative coordinates: what lies beyond the
+//         edge the tensor memory accelerator fills with zeros. No thread holds an address for a load, and none
+//         asks where the edge is; under `keep` and `zero` that is all there is to it.
+// Layout: of the pack on the left only one column is needed; but with a whole one, the tile's own packs start
+//         at multiples of 16 bytes, so that a thread reads its cells by one instruction.
+// Edge:   under `clamp` and `periodic` the blocks at the edge put the right cells in the place of the zeros.
+// Cost:   sm_90 only; rows must be multiples of 16 bytes; a tensor map, made on the host. The tile waits for
+//         its last byte before its first cell is summed; that the blocks beside it are elsewhere meanwhile
+//         is all the overlap there is.
+// Wrong still: for one step at radius 1 the registers of star_2d.cu do the same with less. The copy engine
+//         saves instructions, and those are not what is short.
+// Texts: none. NVIDIA's CUDA C++ Programming Guide, "Tensor Memory Access", describes the instructions.
 #include <cuda.h>
 
 #include "plane.cuh"
@@ -72,7 +86,7 @@ __global__ void __launch_bounds__(PACKS* THREADS_Y)
 #pragma unroll
         for (int j = 0; j < V; ++j)
             result.at[j] = five_points(c, [&](int dx, int dy) { return row[i + dy][j + dx]; });
-        store_row(out, d, x, y0 + first + i - 1, result, row[i].own);
+        store_pack(out, d, x, y0 + first + i - 1, result, row[i].own);
     }
 }
 
@@ -110,8 +124,9 @@ int main(int argc, char** argv) {
         [](const auto& task) {
             const Domain& d = task.domain;
             using T = std::decay_t<decltype(*task.in)>;
+            static const CUtensorMap map = tensor_map(task.in, d);  // there is one task in a run
             star_tma<<<grid_of_tiles(ceil_div(d.nx, PACKS * Box<T>::V), ceil_div(d.ny, TILE_ROWS)),
-                       dim3(PACKS, THREADS_Y)>>>(tensor_map(task.in, d), task.in, task.out, d, task.c);
+                       dim3(PACKS, THREADS_Y)>>>(map, task.in, task.out, d, task.c);
         },
         [](const auto& job) -> std::string {
             if (job.device.major != 9) return "needs an sm_90 GPU";

@@ -21,7 +21,7 @@
 #include "difference.cuh"
 #include "packs.cuh"
 
-constexpr int WARP_SIZE = 32, THREADS = 128;
+constexpr int THREADS = 128;
 
 /// A pack and M on either side of it: near[M] is the thread's own.
 template <int RADIUS, typename T>
@@ -65,7 +65,6 @@ __global__ void stencil_1d_vectorized(const T* in, T* out, Domain d, Coefficient
 template <int RADIUS, typename T>
 __global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<T> c) {
     constexpr int V = Neighbourhood<RADIUS, T>::V, M = Neighbourhood<RADIUS, T>::M;
-    constexpr unsigned ALL_LANES = 0xFFFFFFFF;
     const int64_t first = blockIdx.x * int64_t{THREADS * V};
     if (!d.inner_x(first, first + THREADS * V, M * V)) return block_at_edge<RADIUS>(in, out, d, c, first);
 

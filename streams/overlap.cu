@@ -68,7 +68,7 @@ class Overlap : public Pipeline {
  public:
     explicit Overlap(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 28) {
         takes_rounds(program);
-        program.command_line.file("--timeline", timeline,
+        program.command_line.text("--timeline", timeline, "FILE",
                                   "draw when each engine worked on which chunk, as SVG");
         pieces = 1024;
         program.sweep_sizes = {"--n 16Mi", "--n 268435456 --repeats 12"};

@@ -151,7 +151,8 @@ inline void Pipeline::balance() {
         (this->*work)();
         timer.start();
         (this->*work)();
-        return timer.stop();
+        timer.stop();
+        return timer.elapsed();
     };
     std::vector<double> copies;
     for (int i = 0; i < 5; ++i) copies.push_back(once_ms(&Pipeline::run_both));

@@ -11,7 +11,7 @@ namespace {
 struct Parsed {
     int64_t rows = 8192, cols = 8192, block = 128;
     double alpha = 1;
-    std::string op = "sum", picture;
+    std::string op = "sum", folder;
     Options options;
     std::vector<std::pair<std::string, int64_t>> numbers;
     std::vector<std::pair<std::string, double>> reals;
@@ -26,7 +26,7 @@ struct Parsed {
         line.number("--block", block, 32, 1024, "threads");
         line.choice("--op", op, {"sum", "max"}, "operator");
         line.real("--alpha", alpha, -10, 10, "factor");
-        line.file("--picture", picture, "a file");
+        line.text("--folder", folder, "DIRECTORY", "where to");
         arguments.insert(arguments.begin(), "program");
         options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
         numbers = line.numbers();
@@ -55,12 +55,12 @@ TEST(Options, Defaults) {
     EXPECT_EQ(p.options.check, "full");
     EXPECT_EQ(p.options.seed, 1u);
     EXPECT_FALSE(p.options.cold || p.options.profile || p.options.simulate || p.options.help);
-    EXPECT_EQ(p.picture, "");
+    EXPECT_EQ(p.folder, "");
 }
 
 TEST(Options, AFileIsTakenAsItIs) {
-    EXPECT_EQ(Parsed({"--picture", "a b.svg"}).picture, "a b.svg");
-    EXPECT_THROW(Parsed({"--picture"}), UsageError);
+    EXPECT_EQ(Parsed({"--folder", "a b"}).folder, "a b");
+    EXPECT_THROW(Parsed({"--folder"}), UsageError);
 }
 
 TEST(Options, Values) {
@@ -98,7 +98,8 @@ TEST(Options, ASimulatedRunIsSmallUnlessToldOtherwise) {
 }
 
 TEST(Options, TheProblemIsWhatWasParsed) {
-    const Parsed p({"--rows", "2", "--op", "max"});
+    const Parsed p({"--rows", "2", "--op", "max", "--folder", "here"});
+    EXPECT_EQ(p.folder, "here");  // and no part of it
     EXPECT_EQ(p.numbers,
               (std::vector<std::pair<std::string, int64_t>>{{"rows", 2}, {"cols", 8192}, {"block", 128}}));
     EXPECT_EQ(p.choices, (std::vector<std::pair<std::string, std::string>>{{"op", "max"}}));

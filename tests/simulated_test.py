@@ -2,6 +2,7 @@
 """The programs on the simulator: simulated_test.py BUILD-DIR. What the lessons claim, counted; and what the harness makes
 of variants that are wrong on purpose (wrong.cu)."""
 import json
+import math
 import os
 import subprocess
 import sys
@@ -145,6 +146,45 @@ class Stencil(unittest.TestCase):
                 self.assertAlmostEqual(counts["global_store_sectors"], 16, delta=0.4)
             # A pack a lane is 16 sectors; what the warp needs before and behind is one load of a sector each.
             self.assertAlmostEqual(counts["global_load_sectors"], (16 + 1 + 1) / 3, delta=0.1)
+
+    def test_tiles_that_take_several_steps(self):
+        records = simulate("stencil/temporal_2d", "--n", "448", "--steps", "8")[3]
+        self.assertEqual({record["status"] for record in records.values()}, {"ok"})  # clusters too
+        shared = records["shared"]["counts"]
+        self.assertEqual((shared["shared_load_wavefronts"], shared["shared_store_wavefronts"]), (1, 1))
+        for variant in ("registers", "cluster"):
+            counts = records[variant]["counts"]
+            # 16 bytes a lane: four wavefronts; two lanes on either side are halo after 8 steps, and store nothing.
+            self.assertEqual((counts["shared_load_wavefronts"], counts["shared_store_wavefronts"]), (4, 4), variant)
+            self.assertEqual(counts["global_store_sectors"], (32 - 2 * 2) * 16 / 32, variant)
+
+    def test_heat_flows_until_it_is_right(self):
+        for element in ("double", "float"):
+            records = simulate("stencil/heat", "--n", "12", "--type", element)[3]
+            self.assertEqual({record["status"] for record in records.values()}, {"ok"})
+            self.assertEqual(records["copy"]["tolerance"], 0)
+            for variant in ("one_step", "fused"):
+                # Near the grid's own error, and no nearer than it must be: the check is not an empty one.
+                bound = math.pi ** 4 / 48 / 11 ** 2
+                self.assertGreater(records[variant]["worst_error"], bound / 10, variant)
+                self.assertLess(records[variant]["worst_error"], bound, variant)
+                self.assertAlmostEqual(records[variant]["tolerance"], 1.1 * bound, delta=1e-4)
+
+    def test_heat_writes_pictures(self):
+        with tempfile.TemporaryDirectory() as directory:
+            code = simulate("stencil/heat", "--nx", "13", "--ny", "9", "--frames", directory)[0]
+            self.assertEqual(code, 0)
+            frames = sorted(os.listdir(directory))
+            self.assertEqual(frames[0], "heat-000000000.pgm")
+            self.assertGreater(len(frames), 1)
+            for name in frames:
+                with open(os.path.join(directory, name), "rb") as file:
+                    picture = file.read()
+                header, pixels = picture[:-13 * 9], picture[-13 * 9:]
+                self.assertEqual(header, b"P5\n13 9\n255\n")
+                self.assertEqual((pixels[6], pixels[0], max(pixels[13 * 8:])), (255, 0, 0))  # warm above, cold below
+        self.assertEqual(simulate("stencil/heat", "--n", "5", "--frames", "/no/such/folder")[0], 2)
+
 
 
 class MatmulClaims(unittest.TestCase):

@@ -1,0 +1,200 @@
+// heat.cu: heat flow in a plate until nothing changes any more: the stencil at work.
+//
+// Problem: a plate of width 1 and height (ny - 1) / (nx - 1), cold inside. Its edge is kept: at the top the
+//         temperature is sin(pi x), on the other three sides 0. Heat flows, dT/dt = T_xx + T_yy, until
+//         T_xx + T_yy = 0. The solution is known: sin(pi x) sinh(pi (h - y)) / sinh(pi h).
+// Method: one explicit step of dt = r dx^2 is a 5-point stencil: 1 - 4r in the centre, r around it. It is
+//         stable up to r = 1/4; with r = 1/5 all weights are equal. The edge is the rule `keep`.
+//         one_step   a step a launch.
+//         fused      --steps of them, by registers (temporal_2d.cu).
+// Enough: every CHECKS launches a reduction finds the largest change of the last launch. The slowest wave
+//         shrinks by a factor 1 - g a step, so k steps that change the plate by delta leave about
+//         delta (1 - g)^k / (1 - (1 - g)^k) to come. It is enough when that is a tenth of what the grid
+//         itself is wrong by.
+// Check:  the solution, to within dx^2 pi^4 / 48 (what the 5-point formula leaves out is at most
+//         dx^2 / 12 (T_xxxx + T_yyyy) = dx^2 pi^4 / 6, and a source of that size warms a plate of width 1
+//         by at most an eighth of it), that tenth, and the roundings: each step's is a source, too.
+// Cost:   the number of steps grows with the square of nx: a plate that fits the L2 cache takes tens of
+//         thousands, and launches are what they cost. That is what the fused steps save here. (A solver
+//         that only wants the end would use multigrid.)
+// Texts: none goes this far.
+#include "register_tile.cuh"
+#include "report.hpp"
+
+constexpr double PI = 3.14159265358979323846, R = 0.2;
+constexpr int CHECKS = 64;  // launches between two of them; even
+
+/// The largest |a - b|. Doubles that are not negative order like their bits, read as an integer; NaN comes last.
+template <typename T>
+__global__ void largest_change(const T* a, const T* b, int64_t n, unsigned long long* largest) {
+    unsigned long long mine = 0;
+    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
+    for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < n; i += step) {
+        const double change = fabs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+        mine = max(mine, static_cast<unsigned long long>(__double_as_longlong(change)));
+    }
+    __shared__ unsigned long long of_warp[WARP_SIZE];
+    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2)
+        mine = max(mine, __shfl_down_sync(ALL_LANES, mine, offset));
+    if (threadIdx.x % WARP_SIZE == 0) of_warp[threadIdx.x / WARP_SIZE] = mine;
+    __syncthreads();
+    if (threadIdx.x >= WARP_SIZE) return;
+    mine = threadIdx.x < blockDim.x / WARP_SIZE ? of_warp[threadIdx.x] : 0;
+    for (int offset = WARP_SIZE / 2; offset > 0; offset /= 2)
+        mine = max(mine, __shfl_down_sync(ALL_LANES, mine, offset));
+    if (threadIdx.x == 0) atomicMax(largest, mine);
+}
+
+/// The plate, and how it gets from the start to the end.
+template <typename T>
+struct Plate {
+    Domain domain;
+    std::vector<T> start;
+    Coefficients<T> weights{};
+    double gap, grid_error;  ///< g, and what the grid is wrong by
+    DeviceBuffer<T> initial, cells, scratch;
+    DeviceBuffer<unsigned long long> change{1};
+
+    Plate(int64_t nx, int64_t ny)
+        : domain{nx, ny},
+          start(domain.count()),
+          initial(domain.count()),
+          cells(domain.count()),
+          scratch(domain.count()) {
+        const double dx = 1 / static_cast<double>(nx - 1);
+        gap = 4 * R *
+              (std::pow(std::sin(PI * dx / 2), 2) +
+               std::pow(std::sin(PI / 2 / static_cast<double>(ny - 1)), 2));
+        grid_error = dx * dx * std::pow(PI, 4) / 48;
+        for (int64_t x = 1; x < nx - 1; ++x)
+            start[x] = static_cast<T>(std::sin(PI * dx * static_cast<double>(x)));
+        for (int k = 0; k < 5; ++k) weights.at[k] = static_cast<T>(k ? R : 1 - 4 * R);
+        initial.upload(start.data());
+    }
+
+    double solution(int64_t x, int64_t y) const {
+        const double dx = 1 / static_cast<double>(domain.nx - 1), h = dx * static_cast<double>(domain.ny - 1);
+        const double at_y = dx * static_cast<double>(y);
+        // sinh(a) / sinh(b) without numbers that no double holds
+        return std::sin(PI * dx * static_cast<double>(x)) * std::exp(-PI * at_y) *
+               std::expm1(-2 * PI * (h - at_y)) / std::expm1(-2 * PI * h);
+    }
+
+    /// What a result may be wrong by.
+    double tolerance() const {
+        const double width = static_cast<double>(domain.nx - 1), u = std::numeric_limits<T>::epsilon() / 2.0;
+        return 1.1 * grid_error + (5 + 3) * u * width * width / (8 * R);
+    }
+
+    /// From the start until there is little to come, `k` steps a launch; calls watch(steps so far) at each check. Ends
+    /// with the plate in `cells`, and returns the steps.
+    template <typename Watch>
+    int64_t flow(int k, const Watch& watch) {
+        const double shrink = std::pow(1 - gap, k), enough = 0.1 * grid_error * (1 - shrink) / shrink;
+        // A float may stop changing, or go to and fro by a rounding, long before.
+        const auto most = static_cast<int64_t>(2 * std::log(10 / grid_error + 10) / gap) + 2 * CHECKS * k;
+        CHECK_CUDA_CALL(
+            cudaMemcpyAsync(cells.data(), initial.data(), initial.bytes(), cudaMemcpyDeviceToDevice));
+        watch(int64_t{0});
+        for (int64_t steps = 0;;) {
+            for (int pair = 0; pair < CHECKS / 2; ++pair, steps += 2 * k) {
+                take_steps<1>(cells.data(), scratch.data(), domain, weights, k);
+                take_steps<1>(scratch.data(), cells.data(), domain, weights, k);
+            }
+            CHECK_CUDA_CALL(cudaMemsetAsync(change.data(), 0, change.bytes()));
+            largest_change<<<static_cast<unsigned>(std::min<int64_t>(ceil_div(domain.count(), 1024), 1024)),
+                             256>>>(cells.data(), scratch.data(), domain.count(), change.data());
+            CHECK_KERNEL();
+            double largest;
+            CHECK_CUDA_CALL(cudaMemcpy(&largest, change.data(), sizeof largest, cudaMemcpyDeviceToHost));
+            watch(steps);
+            if (!(largest > enough) || steps >= most) return steps;
+        }
+    }
+};
+
+/// A picture, a byte a cell: 0 is black, 1 is white (PGM).
+template <typename T>
+void write_frame(const std::string& directory, const Plate<T>& plate, int64_t steps) {
+    std::vector<T> cells(plate.domain.count());
+    plate.cells.download(cells.data());
+    std::string picture =
+        "P5\n" + std::to_string(plate.domain.nx) + " " + std::to_string(plate.domain.ny) + "\n255\n";
+    for (const T cell : cells)
+        picture += static_cast<char>(std::lround(255 * std::clamp(static_cast<double>(cell), 0.0, 1.0)));
+    char name[40];
+    std::snprintf(name, sizeof name, "/heat-%09lld.pgm", static_cast<long long>(steps));
+    OutputFile("--frames", directory + name).write(picture);
+}
+
+const Label COPY = {"copy", "float4 copy: the ceiling of a step", Role::ceiling};
+const Label ONE_STEP = {"one_step", "a step a launch"};
+const Label FUSED = {"fused", "--steps of them a launch"};
+
+template <typename T>
+int measure(Program& program, int64_t nx, int64_t ny, int fused, const std::string& frames) {
+    Plate<T> plate(nx, ny);
+    const auto nothing = [](int64_t) {};
+
+    // The number of steps is known only in the end, so each way is gone once before it is timed; one of them is filmed,
+    // with twice as many steps between two frames each time.
+    int64_t next_frame = 0;
+    const int64_t fused_steps = plate.flow(fused, [&](int64_t steps) {
+        if (frames.empty() || steps < next_frame) return;
+        write_frame(frames, plate, steps);
+        next_frame = std::max<int64_t>(1, 2 * steps);
+    });
+    if (!frames.empty()) write_frame(frames, plate, fused_steps);
+
+    Problem problem = program.problem("heat, " + std::to_string(nx) + " x " + std::to_string(ny) + " " +
+                                      program.options.type + ", to convergence");
+    problem.bytes = 2.0 * static_cast<double>(plate.cells.bytes());
+    problem.updates = static_cast<double>(plate.domain.count());
+    problem.working_set = problem.bytes;
+    problem.ceiling = "copy";
+    problem.poison = [&] { plate.cells.poison(); };
+
+    std::vector<T> result(plate.domain.count());
+    const auto check_against = [&](double largest_error, const auto& right) {
+        return [&, largest_error, right] {
+            plate.cells.download(result.data());
+            return compare(
+                plate.domain.count(), largest_error, [&](int64_t i) { return result[i]; }, right);
+        };
+    };
+    const auto solved =
+        check_against(plate.tolerance(), [&](int64_t i) { return plate.solution(i % nx, i / nx); });
+    const Variant copy{
+        COPY, [&] { launch_copy<uint4>(plate.initial.data(), plate.cells.data(), plate.cells.bytes()); },
+        check_against(0, [&](int64_t i) { return plate.start[i]; })};
+    Variant one_step{ONE_STEP, [&] { plate.flow(1, nothing); }, solved};
+    one_step.steps = plate.flow(1, nothing);
+    Variant in_one_pass{FUSED, [&] { plate.flow(fused, nothing); }, solved};
+    in_one_pass.steps = fused_steps;
+    return program.measure(problem, {copy, one_step, in_one_pass});
+}
+
+int main(int argc, char** argv) {
+    Program program("stencil", "heat", "Heat flows in a plate until nothing changes.", argc, argv);
+    int64_t nx = 128, ny = 128, steps = 8;
+    std::string frames;
+    program.command_line.types({"double", "float"});
+    program.command_line.size("--nx", nx, 3, 4096, 16, "cells across the plate, which has the width 1");
+    program.command_line.size("--ny", ny, 3, 4096, 16, "cells down");
+    program.command_line.size_of_all("--n", {"--nx", "--ny"}, "cells in both directions");
+    program.command_line.number("--steps", steps, 1, MOST_STEPS,
+                                "time steps in one launch of the variant fused");
+    program.command_line.text("--frames", frames, "DIRECTORY",
+                              "write pictures there (PGM), ever more steps apart");
+    program.sweep_sizes = {"--n 64", "--n 128"};
+    program.test_sizes = {
+        "--n 3",           "--nx 4 --ny 3",           "--nx 3 --ny 9 --steps 3", "--n 16 --type float",
+        "--nx 13 --ny 18", "--nx 20 --ny 7 --steps 1"};
+    program.large_sizes = {"--nx 301 --ny 127", "--nx 127 --ny 301 --steps 16"};
+    return program.run({COPY, ONE_STEP, FUSED}, [&] {
+        program.open_device();
+        return program.options.type == "float"
+                   ? measure<float>(program, nx, ny, static_cast<int>(steps), frames)
+                   : measure<double>(program, nx, ny, static_cast<int>(steps), frames);
+    });
+}
