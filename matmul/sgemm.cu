@@ -1,13 +1,29 @@
 // sgemm.cu: the top rung for floats on ordinary cores, against cuBLAS.
+//
+// Idea:   everything before, and what still costs time then, which is what a scheduler issues besides multiply-adds, and
+//         when it issues nothing at all:
+//         barriers: small blocks, three or four on a multiprocessor. While one waits, the others multiply.
+//         copies: addresses are kept and moved on, not computed; k's odd end comes first, so that the loop has no test
+//         (multiply_tile). B comes by cp.async; A through registers, 16 bytes a load, to be transposed on the way:
+//         cp.async would need four times the copies.
+//         registers: a multiply-add reads three, and the two banks of a scheduler's registers give one each in a cycle.
+//         In the order of Results::add the factor from B stays in the operand cache for a whole column of results.
+//         the tile: 96 x 128 where that shares C out as evenly as 64 x 128 does.
+// Formula: 8 x 8 results a thread: 4 reads for 64 multiply-adds; 12 x 8: 5 for 96. Unrolled 16 times they are 94 and 95 %
+//         of what is issued, before any copy.
+// Cost:   the code of a step of 16 fills half of an instruction cache: 16 x 8 results or 32 steps would not fit.
+// Wrong still: whether ptxas finds such registers hangs on the order of the source. Tensor cores do this many times
+//         faster, for products that need not be float's.
+// Texts: none goes this far.
 #include "sgemm.cuh"
 
 #include "cublas.cuh"
 
 int main(int argc, char** argv) {
     Matmul ladder("sgemm", "Multiplies floats on CUDA cores: the top rung.", argc, argv);
-    ladder.float_variant("large", "tiles of 128 x 128", launch_sgemm<SgemmLarge>);
-    ladder.float_variant("small", "tiles of 64 x 128", launch_sgemm<SgemmSmall>);
-    ladder.float_variant("sgemm", "the tile for the size", [](auto t) { launch_sgemm(t); });
+    ladder.float_variant("tile_64x128", "8 x 8 results a thread, 4 blocks", launch_sgemm<Sgemm64x128>);
+    ladder.float_variant("tile_96x128", "12 x 8 results a thread, 3 blocks", launch_sgemm<Sgemm96x128>);
+    ladder.float_variant("sgemm", "the tile that the size asks for", [](auto t) { launch_sgemm(t); });
     add_cublas(ladder);
     ladder.sweep_sizes(
         {"--mnk 1024", "--mnk 2048", "--mnk 4096", "--mnk 8192", "--m 4000 --n 3000 --k 2000"});

@@ -2,14 +2,18 @@
 #pragma once
 #include "warp_tile.cuh"
 
-/// How the kernel works: its tile, tiles in shared memory at a time, blocks on a multiprocessor (which says how many
-/// registers the compiler may give a thread).
-template <class Tile_, int STAGES_, int BLOCKS_>
+/// What a block computes, and how many blocks share a multiprocessor: that says how many registers a thread may have.
+template <class Tile_, int BLOCKS_>
 struct Sgemm {
     using Tile = Tile_;
-    static constexpr int STAGES = STAGES_, BLOCKS = BLOCKS_;
-    static constexpr int SHARED_BYTES = STAGES * sizeof(typename Tile::Shared);
+    static constexpr int BLOCKS = BLOCKS_, STAGES = 3;
+    using Shared = typename Tile::Shared[STAGES];
+    /// Copies of single elements keep more addresses: with a block less there is room for them.
+    static constexpr int blocks(int v) { return v == 4 ? BLOCKS : BLOCKS - 1; }
 };
+//                                BM   BN  BK  WM  WN  TM TN   blocks
+using Sgemm64x128 = Sgemm<Tiling<64, 128, 16, 32, 64, 8, 8>, 4>;
+using Sgemm96x128 = Sgemm<Tiling<96, 128, 16, 48, 64, 12, 8>, 3>;
 
 template <class S>
 int64_t tiles_of(int64_t m, int64_t n) {
@@ -18,21 +22,18 @@ int64_t tiles_of(int64_t m, int64_t n) {
 
 /// One tile of C = alpha A B + beta C, by a block. Tiles are counted along the rows.
 template <class S, int V>
-__device__ void multiply_tile(const Task<float>& t, int index) {
+__device__ void multiply_tile(const Task<float>& t, int index, typename S::Shared& stages) {
     using Tile = typename S::Tile;
+    constexpr int BK = Tile::BK, STAGES = S::STAGES;
+
     const int tiles_across = (t.n - 1) / Tile::BN + 1;
     const int row0 = index / tiles_across * Tile::BM, col0 = index % tiles_across * Tile::BN;
-    using Shared = typename Tile::Shared;
-    constexpr int BK = Tile::BK, STAGES = S::STAGES;
-    extern __shared__ float4 memory[];
-    Shared* const stages = reinterpret_cast<Shared*>(memory);
-
     CopyOfA<Tile, V> copy_a(t, row0);
     CopyOfB<Tile, V> copy_b(t, col0);
     Results<Tile> results;
-    const int tiles = t.k / BK + (t.k % BK != 0);
 
-    // The narrow tile comes first: the loop then needs no tests.
+    // What k has beyond whole tiles comes first: the loop needs no test for it.
+    const int tiles = t.k / BK + (t.k % BK != 0);
     int width = t.k - (tiles - 1) * BK;
 #pragma unroll
     for (int s = 0; s < STAGES - 1; ++s) {
@@ -44,11 +45,11 @@ __device__ void multiply_tile(const Task<float>& t, int index) {
         }
         end_group();
     }
-    Shared *from = stages, *to = stages + STAGES - 1;
-    const auto step = [&](Shared*& stage) { stage = stage + 1 == stages + STAGES ? stages : stage + 1; };
+    auto *from = stages, *to = stages + STAGES - 1;
+    const auto next = [&](auto* stage) { return stage == stages + STAGES - 1 ? stages : stage + 1; };
     for (int tile = 0; tile < tiles; ++tile) {
-        wait_for_groups<STAGES - 2>();  // this thread's part of the tile is there
-        __syncthreads();                // all of it is, and all have read the tile before
+        wait_for_groups<STAGES - 2>();  // this thread's part of the tile is there,
+        __syncthreads();                // and all others'; and the tile before has been read by all
         const bool more = tile + STAGES - 1 < tiles;
         if (more) {
             copy_b.fetch_async(BK, *to);
@@ -58,39 +59,35 @@ __device__ void multiply_tile(const Task<float>& t, int index) {
 #pragma unroll
         for (int k = 0; k < BK; ++k) results.add(results.read(*from, k));
         if (more) copy_a.put(*to);
-        step(from);
-        step(to);
+        from = next(from);
+        to = next(to);
     }
     results.template store<V>(t, row0, col0);
 }
 
 /// A block for each tile, on x, of each item of the batch.
 template <class S, int V>
-__global__ void __launch_bounds__(S::Tile::THREADS, S::BLOCKS) sgemm(Task<float> batch) {
-    if (tile_y() < batch.batch) multiply_tile<S, V>(batch.of_item(tile_y()), blockIdx.x);
-}
-
-/// More than 48 KB of shared memory are for kernels that ask for them.
-template <class Kernel>
-Kernel prepared(Kernel kernel, int shared_bytes) {
-    CHECK_CUDA_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-    return kernel;
+__global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V)) sgemm(Task<float> batch) {
+    __shared__ typename S::Shared stages;
+    if (tile_y() < batch.batch) multiply_tile<S, V>(batch.of_item(tile_y()), blockIdx.x, stages);
 }
 
 template <class S>
 void launch_sgemm(const Task<float>& t) {
-    const auto kernel = prepared(in_fours(t) ? sgemm<S, 4> : sgemm<S, 1>, S::SHARED_BYTES);
-    kernel<<<grid_of_tiles(tiles_of<S>(t.m, t.n), t.batch), S::Tile::THREADS, S::SHARED_BYTES>>>(t);
+    const auto kernel = in_fours(t) ? sgemm<S, 4> : sgemm<S, 1>;
+    kernel<<<grid_of_tiles(tiles_of<S>(t.m, t.n), t.batch), S::Tile::THREADS>>>(t);
 }
 
-//                                   BM   BN  BK  WM  WN TM TN  stages, blocks
-using SgemmLarge = Sgemm<Tiling<128, 128, 16, 32, 64, 8, 8>, 2, 2>;
-using SgemmSmall = Sgemm<Tiling<64, 128, 16, 32, 64, 8, 8>, 3, 3>;
+/// The elements of C that the busiest multiprocessor has.
+template <class S>
+int64_t largest_share(const Task<float>& t) {
+    return ceil_div(tiles_of<S>(t.m, t.n) * t.batch, t.multiprocessors) * S::Tile::BM * S::Tile::BN;
+}
 
-/// The large tile loads less for each multiply-add; the small one gives work to more multiprocessors.
+/// The larger tile does more multiply-adds for each read, the smaller is easier to share out.
 inline void launch_sgemm(const Task<float>& t) {
-    if (tiles_of<SgemmLarge>(t.m, t.n) * t.batch >= SgemmLarge::BLOCKS * t.multiprocessors)
-        launch_sgemm<SgemmLarge>(t);
+    if (largest_share<Sgemm96x128>(t) <= largest_share<Sgemm64x128>(t))
+        launch_sgemm<Sgemm96x128>(t);
     else
-        launch_sgemm<SgemmSmall>(t);
+        launch_sgemm<Sgemm64x128>(t);
 }

@@ -13,7 +13,7 @@
 #include "cublas.cuh"
 #include "sgemm.cuh"
 
-using S = SgemmSmall;
+using S = Sgemm64x128;
 constexpr int SHORTEST = 256;  // elements of k; a multiple of 4, so that each slice starts at 16 bytes
 
 struct Slices {
@@ -28,7 +28,9 @@ Slices slices(int64_t m, int64_t n, int64_t k, int multiprocessors) {
 
 /// Part `slice` of the workspace becomes the product of A's and B's part.
 template <int V>
-__global__ void __launch_bounds__(S::Tile::THREADS, S::BLOCKS) multiply_slices(Task<float> t, Slices slices) {
+__global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V))
+    multiply_slices(Task<float> t, Slices slices) {
+    __shared__ S::Shared stages;
     const int slice = tile_y(), first = slice * slices.length;
     if (slice >= slices.count) return;
     Task<float> part = t;
@@ -39,7 +41,7 @@ __global__ void __launch_bounds__(S::Tile::THREADS, S::BLOCKS) multiply_slices(T
     part.ldc = t.n;
     part.alpha = 1;
     part.beta = 0;
-    multiply_tile<S, V>(part, blockIdx.x);
+    multiply_tile<S, V>(part, blockIdx.x, stages);
 }
 
 __global__ void add_slices(Task<float> t, int count) {
@@ -52,9 +54,8 @@ __global__ void add_slices(Task<float> t, int count) {
 
 void launch_split(const Task<float>& t) {
     const Slices parts = slices(t.m, t.n, t.k, t.multiprocessors);
-    const auto kernel = prepared(in_fours(t) ? multiply_slices<4> : multiply_slices<1>, S::SHARED_BYTES);
-    kernel<<<grid_of_tiles(tiles_of<S>(t.m, t.n), parts.count), S::Tile::THREADS, S::SHARED_BYTES>>>(t,
-                                                                                                     parts);
+    const auto kernel = in_fours(t) ? multiply_slices<4> : multiply_slices<1>;
+    kernel<<<grid_of_tiles(tiles_of<S>(t.m, t.n), parts.count), S::Tile::THREADS>>>(t, parts);
     add_slices<<<t.tiles(8, 32), dim3(32, 8)>>>(t, parts.count);
 }
 
