@@ -40,6 +40,7 @@ class Chain {
     ~Chain() {
         for (cudaGraphExec_t graph : {recorded, patched, updated, dependent, too_early})
             if (graph) cudaGraphExecDestroy(graph);
+        if (whole) cudaGraphDestroy(whole);
     }
     std::string nothing_to_do() const { return n ? "" : "no elements"; }
 
@@ -71,15 +72,24 @@ class Chain {
             n, 0, [&](int64_t i) { return got[i]; }, [&](int64_t i) { return advanced(input[i]); });
     }
 
+    /// One of two arrays with the same values: not the one of the call before.
+    const int* other_input() {
+        last_input = last_input == in->data() ? same_in->data() : in->data();
+        return last_input;
+    }
+
     int64_t n = 16 << 10, kernels = 1000, rounds = 1;
     int multiprocessors = 0;
     bool has_programmatic_launch = false;
     std::unique_ptr<DeviceBuffer<int>> in, same_in, x;
     std::unique_ptr<Streams> streams;  ///< what the host records on
     cudaGraphExec_t recorded{}, patched{}, updated{}, dependent{}, too_early{};
+    cudaGraph_t whole{};  ///< what `patched` was made from, and its first node
+    cudaGraphNode_t first{};
 
  private:
     std::vector<int> input;
+    const int* last_input = nullptr;
 };
 
 void launch_all(const Chain& c, const int* in, cudaStream_t stream) {
@@ -118,33 +128,29 @@ void graph(Chain& c) {
 }
 
 /// Each replay reads from another array than the one before: the first node gets another pointer.
-class Patch {
- public:
-    void operator()(Chain& c) {
-        if (!c.patched) {
-            whole = record(c, [&](cudaStream_t s) { launch_all(c, c.in->data(), s); });
-            c.patched = instantiate(whole);
-            size_t one = 1;
-            CHECK_CUDA_CALL(cudaGraphGetRootNodes(whole, &first, &one));
-            CHECK_CUDA_CALL(cudaGraphKernelNodeGetParams(first, &parameters));
-        }
-        from = from == c.in->data() ? c.same_in->data() : c.in->data();
-        parameters.kernelParams[0] = &from;
-        CHECK_CUDA_CALL(cudaGraphExecKernelNodeSetParams(c.patched, first, &parameters));
-        CHECK_CUDA_CALL(cudaGraphLaunch(c.patched, nullptr));
+void graph_set_params(Chain& c) {
+    if (!c.patched) {
+        c.whole = record(c, [&](cudaStream_t s) { launch_all(c, c.in->data(), s); });
+        c.patched = instantiate(c.whole);
+        size_t one = 1;
+        CHECK_CUDA_CALL(cudaGraphGetRootNodes(c.whole, &c.first, &one));
     }
-
- private:
-    cudaGraph_t whole{};
-    cudaGraphNode_t first{};
+    const int* from = c.other_input();
+    int* x = c.x->data();
+    int rounds = static_cast<int>(c.rounds);
+    void* arguments[] = {&from, &x, &c.n, &rounds};
     cudaKernelNodeParams parameters{};
-    const int* from = nullptr;
-};
+    parameters.func = reinterpret_cast<void*>(advance);
+    parameters.gridDim = dim3(blocks_for(c.n));
+    parameters.blockDim = dim3(THREADS);
+    parameters.kernelParams = arguments;
+    CHECK_CUDA_CALL(cudaGraphExecKernelNodeSetParams(c.patched, c.first, &parameters));
+    CHECK_CUDA_CALL(cudaGraphLaunch(c.patched, nullptr));
+}
 
 /// The same, by a new recording of the whole chain.
 void graph_exec_update(Chain& c) {
-    static const int* from = nullptr;
-    from = from == c.in->data() ? c.same_in->data() : c.in->data();
+    const int* from = c.other_input();
     const cudaGraph_t g = record(c, [&](cudaStream_t s) { launch_all(c, from, s); });
     if (!c.updated) c.updated = instantiate(g);
     cudaGraphExecUpdateResultInfo result;
@@ -250,7 +256,7 @@ int main(int argc, char** argv) {
     lesson.ceiling("one_kernel", "the arithmetic of all, without order", one_kernel);
     lesson.rung("stream", "a launch for each kernel", stream);
     lesson.rung("graph", "recorded once, replayed", graph);
-    lesson.rung("graph_set_params", "the first node's input changed each time", Patch());
+    lesson.rung("graph_set_params", "the first node's input changed each time", graph_set_params);
     lesson.rung("graph_exec_update", "recorded again each time", graph_exec_update);
     lesson.rung("programmatic", "programmatic dependent launch", programmatic).obstacle = needs_sm_90;
     lesson.rung("graph_programmatic", "the same, recorded once", graph_programmatic<false>).obstacle =
