@@ -10,9 +10,14 @@ struct Advance {
     uint32_t multiplier = 1, increment = 0;
 
     explicit Advance(int64_t steps) {
-        for (int64_t k = 0; k < steps; ++k) {
-            multiplier *= MULTIPLIER;
-            increment = increment * MULTIPLIER + INCREMENT;
+        uint32_t m = MULTIPLIER, a = INCREMENT;  // of 1, 2, 4, ... steps
+        for (; steps > 0; steps /= 2) {
+            if (steps % 2) {
+                multiplier *= m;
+                increment = increment * m + a;
+            }
+            a += a * m;
+            m *= m;
         }
     }
     int operator()(int a) const {

@@ -63,7 +63,7 @@ class AllReduce {
  public:
     explicit AllReduce(Program& program) {
         program.command_line.size("--n", n, 0, int64_t{1} << 34, 20000, "ints on each GPU");
-        program.sweep_sizes = {"--n 16Ki", "--n 1Mi", "--n 64Mi"};
+        program.sweep_sizes = {"--n 256Ki", "--n 64Mi"};
         program.test_sizes = {"--n 0", "--n 1", "--n 3", "--n 17", "--n 1023", "--n 20011"};
         program.large_sizes = {"--n 2147483653"};
     }

@@ -40,14 +40,14 @@ const std::vector<std::string> ORDERS = {"kernel_after_in", "out_after_kernel", 
 /// Work in pageable memory, and pinned buffers of SLOTS chunks to move it through.
 class Ordered : public Pipeline {
  public:
-    explicit Ordered(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 28) {
+    explicit Ordered(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 27) {
         chunk = 4 << 20;
         program.command_line.size("--chunk", chunk, 1, int64_t{1} << 36, 1000,
                                   "ints in a chunk; the last may be shorter");
         takes_rounds(program);
         program.command_line.choice("--forget", forget, ORDERS,
                                     "leave this order out, to see what becomes of it");
-        program.sweep_sizes = {"--n 16Mi --chunk 1Mi", "--n 268435456 --chunk 4Mi --repeats 10"};
+        program.sweep_sizes = {"--n 16Mi --chunk 1Mi --repeats 10", "--n 128Mi --chunk 4Mi --repeats 8"};
         program.test_sizes = {"--n 0",
                               "--n 1",
                               "--n 999 --chunk 1000",

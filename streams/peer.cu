@@ -27,7 +27,7 @@ class Copies {
         program.command_line.size("--n", n, 0, int64_t{1} << 36, 20000, "bytes that a GPU sends");
         program.command_line.size("--chunk", chunk, 16, int64_t{1} << 36, 4096,
                                   "bytes that are staged at a time");
-        program.sweep_sizes = {"--n 64Ki", "--n 1Mi", "--n 16Mi", "--n 256Mi"};
+        program.sweep_sizes = {"--n 1Mi", "--n 256Mi"};
         program.test_sizes = {"--n 0", "--n 1", "--n 15", "--n 4096", "--n 4097", "--n 100003"};
         program.large_sizes = {"--n 4294967297"};
     }

@@ -67,11 +67,9 @@ class Transfer {
  public:
     explicit Transfer(Program& program) {
         program.command_line.size("--n", n, 0, int64_t{1} << 40, 20000, "bytes");
-        for (const char* bytes : {"4Ki", "64Ki", "1Mi", "16Mi"})
-            program.sweep_sizes.push_back("--n " + std::string(bytes));
         // Pinning a gigabyte takes a large part of a second.
-        for (const char* bytes : {"256Mi", "1Gi"})
-            program.sweep_sizes.push_back("--repeats 10 --n " + std::string(bytes));
+        program.sweep_sizes = {"--n 4Ki --repeats 20", "--n 1Mi --repeats 20", "--n 16Mi --repeats 20",
+                               "--n 1Gi --repeats 6 --warmup 1"};
         program.test_sizes = {"--n 0",  "--n 1",    "--n 15",   "--n 16",
                               "--n 17", "--n 4095", "--n 4097", "--n 100003"};
         program.large_sizes = {"--n 2147483647", "--n 4294967297"};

@@ -42,7 +42,7 @@ class Loop {
     explicit Loop(Program& program) {
         program.command_line.size("--n", n, 0, int64_t{1} << 34, 1000, "ints of scratch memory");
         program.command_line.size("--times", times, 1, 100000, 5, "rounds of the loop");
-        program.sweep_sizes = {"--n 1Ki", "--n 1Mi", "--n 64Mi --repeats 10"};
+        program.sweep_sizes = {"--n 1Ki --repeats 20", "--n 1Mi --repeats 20", "--n 64Mi --repeats 6"};
         program.test_sizes = {"--n 0", "--n 1", "--n 255 --times 1", "--n 257 --times 2",
                               "--n 20011 --times 3"};
         program.large_sizes = {"--n 2147483653 --times 2"};

@@ -310,7 +310,7 @@ class Streams(unittest.TestCase):
     def test_the_picture_has_a_bar_for_each_stage_of_each_chunk(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "timeline.svg")
-            self.assertEqual(simulate("streams/overlap", "--timeline", path, "--variant", "c1_s1")[0], 0)
+            self.assertEqual(simulate("streams/overlap", "--timeline", path, "--variant", "c4_s4")[0], 0)
             with open(path, encoding="utf-8") as file:
                 svg = file.read()
             self.assertTrue(svg.startswith("<svg") and svg.endswith("</svg>\n"))

@@ -109,7 +109,7 @@ TEST(Model, TheBestNumberOfChunksIsTheLeastTime) {
 }
 
 TEST(AdvanceSteps, ManyAtOnceAreAsMany) {
-    for (const int steps : {0, 1, 2, 3, 17, 1000}) {
+    for (const int steps : {0, 1, 2, 3, 4, 17, 1000, 99999}) {
         const Advance advance(steps);
         for (const int start : {0, 1, -1, 12345, -2147483647 - 1, 2147483647}) {
             uint32_t x = static_cast<uint32_t>(start);
