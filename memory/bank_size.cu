@@ -16,11 +16,10 @@
 
 int main(int argc, char** argv) {
     Banks ladder("bank_size", "Sets the width of a bank, reads it back, and measures.", argc, argv);
-    for (const char* type : {"double", "float", "float4"}) {
-        ladder.program.sweep_sizes.push_back(std::string("--type ") + type);
+    ladder.program.sweep_sizes = {"--type double", "--type float"};
+    for (const char* type : {"double", "float", "float4"})
         for (const char* steps : {"1", "9"})
             ladder.program.test_sizes.push_back(std::string("--type ") + type + " --steps " + steps);
-    }
     ladder.columns.push_back({"read back", "bytes"});
     const auto probe = [&](const std::string& name, const std::string& note, Pattern pattern,
                            cudaSharedMemConfig config) {

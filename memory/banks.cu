@@ -15,12 +15,11 @@ int main(int argc, char** argv) {
     Banks ladder("banks", "Cycles for a request to shared memory, by its pattern.", argc, argv);
     ladder.set = "table";
     ladder.program.command_line.choice("--set", ladder.set, {"table", "ways", "strides"}, "which patterns");
-    for (const char* type : {"float", "double", "float4"}) {
-        for (const char* set : {"table", "ways", "strides"})
-            ladder.program.sweep_sizes.push_back(std::string("--set ") + set + " --type " + type);
+    ladder.program.sweep_sizes = {"--set table --type float", "--set table --type double",
+                                  "--set table --type float4", "--set ways", "--set strides"};
+    for (const char* type : {"float", "double", "float4"})
         for (const char* test : {"--steps 1 --set table", "--steps 17 --set ways", "--steps 7 --set strides"})
             ladder.program.test_sizes.push_back(std::string(test) + " --type " + type);
-    }
 
     ladder.pattern({"parallel", "32 elements in a row"}, stride_of(1), "table");
     ladder.pattern({"broadcast", "all lanes at one element"}, stride_of(0), "table");

@@ -167,7 +167,7 @@ int main(int argc, char** argv) {
     int64_t rounds = 256;
     ladder.program.command_line.size("--rounds", rounds, 1, 1 << 14, 3,
                                      "messages that each pair of threads exchanges");
-    ladder.program.sweep_sizes = {"--rounds 256", "--rounds 1024"};
+    ladder.program.sweep_sizes = {"--rounds 64", "--rounds 256"};
     ladder.program.test_sizes = {"--rounds 1", "--rounds 2", "--rounds 3", "--rounds 5", "--rounds 7"};
     ladder.columns = {{"messages", "", true}, {"broken", "", true}, {"lost", "", true}};
 

@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     ladder.ceiling = "in_registers";
     ladder.program.command_line.size("--n", n, 1, int64_t{1} << 31, 300, "threads");
     ladder.program.command_line.size("--rounds", rounds, 1, 1 << 16, 3, "rounds over the array");
-    ladder.program.sweep_sizes = {"--n 1Mi", "--n 1Mi --rounds 64"};
+    ladder.program.sweep_sizes = {"--n 64Ki", "--n 1Mi"};
     ladder.program.test_sizes = {"--n 1", "--n 31 --rounds 1", "--n 255", "--n 256 --rounds 2", "--n 257"};
     ladder.columns = {{"registers", "a thread"}, {"local", "bytes a thread"}};
 
