@@ -21,8 +21,8 @@
 // Cost:   cells are computed twice where tiles overlap: a tile of w x h cells stores (w - 2T)(h - 2T). Of 128 x
 //         128 floats that is 77 % for T = 8 and 56 % for T = 16; of a cluster's 128 x 256, 82 % and 66 %.
 // Wrong still: the larger T, the fewer bytes a step and the more cells twice: beyond T = 8 the arithmetic, 9
-//         operations a cell and step, is the limit. The cluster computes less and takes longer: a barrier
-//         over two multiprocessors a step, and what it orders is all their memory. Two blocks on one
+//         operations a cell and step, is the limit. The cluster computes less and takes longer: its
+//         blocks go in lock step, a barrier over two multiprocessors in every step. Two blocks on one
 //         multiprocessor, of which one computes while the other loads, do not wait for each other.
 // Texts: none goes this far.
 #include "register_tile.cuh"
