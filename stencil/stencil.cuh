@@ -170,7 +170,7 @@ inline void Stencil::takes_radius(int most) {
          "--n 1400"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 35 --boundary clamp", "--nx 70 --ny 45 --type double"},
         {"--n 3 --boundary periodic", "--nx 40 --ny 12 --nz 35 --boundary clamp", "--nx 35 --ny 37 --nz 34"}};
-    const char* const swept[] = {"--n 268435456", "--n 16384", "--n 768"};
+    const char* const swept[] = {"--n 268435456", "--n 16384", "--n 512"};
     for (const int64_t other : {int64_t{1}, int64_t{most}}) {
         if (other == radius) continue;
         const std::string with = " --radius " + std::to_string(other);
@@ -190,8 +190,8 @@ inline void Stencil::declare_sizes() {
                       r2 = std::to_string(2 * radius + 1);
     std::vector<std::string> shapes;
     if (dimensions == 1) {
-        program.sweep_sizes = {"--n 65536",     "--n 1048576",    "--n 16777216",
-                               "--n 268435456", "--n 1073741824", "--n 134217728 --type double"};
+        program.sweep_sizes = {"--n 65536", "--n 16777216", "--n 268435456", "--n 536870912",
+                               "--n 134217728 --type double"};
         // No cell, one, as many as the radius; less and more than a block; primes.
         shapes = {"--n 0",   "--n 1",   "--n " + r, "--n " + r1, "--n " + r2, "--n 127",
                   "--n 255", "--n 256", "--n 257",  "--n 1031",  "--n 4099"};
@@ -199,7 +199,6 @@ inline void Stencil::declare_sizes() {
                                "--n 1073741827 --type double --boundary clamp"};
     } else if (dimensions == 2) {
         program.sweep_sizes = {"--n 256",
-                               "--n 1024",
                                "--n 4096",
                                "--n 8192",
                                "--n 16384",
@@ -216,8 +215,7 @@ inline void Stencil::declare_sizes() {
                                "--nx 46352 --ny 46356 --boundary zero",
                                "--nx 32801 --ny 32803 --type double"};
     } else {
-        program.sweep_sizes = {"--n 64",  "--n 128", "--n 256", "--n 384",
-                               "--n 510", "--n 512", "--n 768", "--n 384 --type double"};
+        program.sweep_sizes = {"--n 64", "--n 256", "--n 510", "--n 512", "--n 768", "--n 384 --type double"};
         shapes = {"--n 0",
                   "--n 1",
                   "--n " + r,
