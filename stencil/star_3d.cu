@@ -15,9 +15,9 @@
 //                  other threads of the block loaded them one plane before. No barrier either.
 //         ring     16 bytes a copy: cp.async fetches whole planes with their halo, AHEAD planes before they
 //                  are needed, into a ring of planes in shared memory. The queue is filled from there.
-// Speed:  of columns, the threads that are there: five blocks on a multiprocessor, and no more registers than that
-//         allows. Of ring, the planes under way. At radius 4 a cell is read 17 times in its plane, and what
-//         remains is the traffic of shared memory.
+// Speed:  of columns, the threads that are there: three packs of a queue leave registers for six blocks on a
+//         multiprocessor. Of ring, the planes under way. At radius 4 a cell is read 17 times in its plane, and
+//         what remains is the traffic of shared memory and the instructions.
 // Edge:   as in star_2d.cu, a place beyond the edge is looked up once a thread, not once a plane.
 // Cost:   the halo: (w + 2R) (h + 2R) / (w h) of the tile and (DEPTH + 2R) / DEPTH of the walk, most of it from L2.
 // Wrong still: not yet the copy. The halo's share of a tile is larger than in 2-D, and larger tiles leave too few
@@ -140,7 +140,7 @@ __device__ Pack<T, V> pack_of_plane(const T* in, const Domain& d, int64_t place,
 }
 
 template <int V, typename T>
-__global__ void __launch_bounds__(THREADS, 5)
+__global__ void __launch_bounds__(THREADS)
     star_columns(const T* in, T* out, Domain d, Coefficients<T> c, int depth) {
     const Corner first = corner_of_tile(d, TILE_X * V, TILE_Y, depth);
     const int x = first.x + threadIdx.x * V, y = first.y + threadIdx.y;
@@ -189,7 +189,7 @@ struct Ring {
 };
 
 template <int R, int V, typename T>
-__global__ void __launch_bounds__(THREADS, 3)
+__global__ void __launch_bounds__(THREADS, R > 3 ? 3 : 0)
     star_ring(const T* in, T* out, Domain d, Coefficients<T> c, int depth) {
     using Planes = Ring<R, V, T>;
     constexpr int M = Planes::M, WIDTH = Planes::WIDTH, PACKS = WIDTH * Planes::HEIGHT;
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(THREADS, 3)
         for (int i = 0; i < SHARE; ++i) {
             const int n = thread + i * THREADS;
             if (n >= PACKS || z >= end + R) continue;
-            Pack<T, V>& to = ring.slot[slot][n / WIDTH][n % WIDTH];
+            Pack<T, V>& to = (&ring.slot[slot][0][0])[n];
             if (exists && from[i] >= 0 && !is_one_cell[i]) {
                 __pipeline_memcpy_async(&to, &cells[from[i]], sizeof to);
             } else {
