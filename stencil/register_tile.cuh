@@ -158,6 +158,8 @@ __device__ void advance_tile(const T* in, T* out, const Domain& d, const Coeffic
     }
 }
 
+/// Two blocks on a multiprocessor, one of which computes while the other loads. That leaves 128 registers a thread: what
+/// does not fit lies in the code for the edge, which few blocks take.
 template <int CLUSTER, typename T>
 __global__ void __launch_bounds__(RegisterTile<T>::THREADS, 2)
     stencil_in_registers(const T* in, T* out, Domain d, Coefficients<T> c, int steps) {

@@ -198,12 +198,7 @@ inline void Stencil::declare_sizes() {
         program.large_sizes = {"--n 16777259", "--n 2147483659 --boundary periodic",
                                "--n 1073741827 --type double --boundary clamp"};
     } else if (dimensions == 2) {
-        program.sweep_sizes = {"--n 256",
-                               "--n 4096",
-                               "--n 8192",
-                               "--n 16384",
-                               "--nx 23456 --ny 12345",
-                               "--n 8192 --type double"};
+        program.sweep_sizes = {"--n 1024", "--n 4096", "--n 8192", "--n 16384", "--n 8192 --type double"};
         shapes = {"--n 0",           "--n 1",           "--n " + r,        "--n " + r1,
                   "--nx 1 --ny 97",  "--nx 97 --ny 1",  "--nx 31 --ny 33", "--nx 129 --ny 17",
                   "--nx 64 --ny 32", "--nx 257 --ny 67"};
@@ -215,7 +210,7 @@ inline void Stencil::declare_sizes() {
                                "--nx 46352 --ny 46356 --boundary zero",
                                "--nx 32801 --ny 32803 --type double"};
     } else {
-        program.sweep_sizes = {"--n 64", "--n 256", "--n 510", "--n 512", "--n 768", "--n 384 --type double"};
+        program.sweep_sizes = {"--n 128", "--n 510", "--n 512", "--n 768", "--n 512 --type double"};
         shapes = {"--n 0",
                   "--n 1",
                   "--n " + r,

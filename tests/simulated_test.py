@@ -127,6 +127,19 @@ class Stencil(unittest.TestCase):
             counts = self.counts("shared_1d", variant)
             self.assertEqual((counts["shared_load_wavefronts"], counts["shared_store_wavefronts"]), (1, 1), variant)
 
+    def test_tiles_in_two_and_three_dimensions_have_no_bank_conflicts(self):
+        for program, variant in (("star_2d", "shared"), ("box_2d", "shared"), ("star_3d", "plane")):
+            counts = self.counts(program, variant)
+            self.assertEqual((counts["shared_load_wavefronts"], counts["shared_store_wavefronts"]), (1, 1), program)
+
+    def test_rows_store_whole_packs_and_the_cells_beside_them_are_a_sector_more(self):
+        # 16 for 32 packs; the cells before or behind each of them lie in the same sectors, but for one.
+        for program in ("star_2d", "box_2d"):
+            counts = self.counts(program, "rows_2", "--nx", "512", "--ny", "64")
+            self.assertEqual(counts["global_store_sectors"], 16, program)
+            self.assertGreater(counts["global_load_sectors"], 16, program)
+            self.assertLess(counts["global_load_sectors"], 17, program)
+
     def test_coefficients(self):
         records = simulate("stencil/coefficients", "--n", "65536")[3]
         sectors = {name: record["counts"]["global_load_sectors"] for name, record in records.items()}
