@@ -6,14 +6,14 @@
 //         copies: addresses are kept and moved on, not computed; k's odd end comes first, so that the loop has no test
 //         (multiply_tile). B comes by cp.async; A through registers, 16 bytes a load, to be transposed on the way:
 //         cp.async would need four times the copies.
-//         registers: a multiply-add reads three, and the two banks of a scheduler's registers give one each in a cycle.
-//         In the order of Results::add the factor from B stays in the operand cache for a whole column of results.
+//         registers: a multiply-add reads three, which lie in two banks. In the order of Results::add the factor from B
+//         stays for a whole column of results, and only two are read.
 //         the tile: 96 x 128 where that shares C out as evenly as 64 x 128 does.
-// Formula: 8 x 8 results a thread: 4 reads for 64 multiply-adds; 12 x 8: 5 for 96. Unrolled 16 times they are 94 and 95 %
-//         of what is issued, before any copy.
-// Cost:   the code of a step of 16 fills half of an instruction cache: 16 x 8 results or 32 steps would not fit.
-// Wrong still: whether ptxas finds such registers hangs on the order of the source. Tensor cores do this many times
-//         faster, for products that need not be float's.
+// Formula: 8 x 8 results a thread: 4 reads for 64 multiply-adds; 12 x 8: 5 for 96. So multiply-adds are 94 and 95 % of
+//         what is issued, before any copy.
+// Cost:   a step of 16 along k is unrolled: 19 and 27 KB of code for the loop.
+// Wrong still: whether the compiler finds registers in different banks hangs on small things in the source. And tensor
+//         cores do this many times faster, for products that need not be float's.
 // Texts: none goes this far.
 #include "sgemm.cuh"
 
