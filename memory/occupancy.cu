@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     Memory ladder("occupancy", "Copies with ever fewer blocks on a multiprocessor.", argc, argv);
     int64_t n = 1 << 27;
     ladder.program.command_line.size("--n", n, 4, int64_t{1} << 34, 20000, "words, in fours");
-    ladder.program.sweep_sizes = {"--n 16Mi", "--n 128Mi"};
+    ladder.program.sweep_sizes = {"--n 16Mi", "--n 256Mi"};
     ladder.program.test_sizes = {"--n 4", "--n 1020", "--n 1024", "--n 1028", "--n 4100"};
     ladder.columns = {
         {"shared", "bytes a block"}, {"blocks", "a multiprocessor"}, {"under way", "KB a multiprocessor"}};

@@ -139,6 +139,7 @@ inline void Pipeline::prepare(const Program& program) {
     if (inputs == 2) input(pinned_b, device_b, program.options.seed + 1);
     pinned_c = std::make_unique<PinnedBuffer<int>>(n);
     device_c = std::make_unique<DeviceBuffer<int>>(n);
+    poison();  // balance() copies out what no kernel has written
     if (has_rounds && rounds == 0) balance();
 }
 
