@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Plots from the records of a sweep: for each family, the fraction of the ceiling of every rung at its largest size; of
-the family memory, latency against the working set and cycles against the ways of a bank conflict.
+"""Plots from the records of a sweep: for each family, the fraction of the ceiling of every rung at the largest of the
+sizes that most of its programs have; of the family memory, latency against the working set and cycles against the ways
+of a bank conflict.
 
     plot.py RECORDS --out DIR     writes DIR/FAMILY.png and DIR/memory-*.png; needs matplotlib
 """
@@ -65,7 +66,10 @@ def main():
     measured = [r for r in records if r["fraction_of_ceiling"] is not None and not r.get("figures")]
     for family in dict.fromkeys(r["family"] for r in measured):
         mine = [r for r in measured if r["family"] == family]
-        largest = max(mine, key=lambda r: r["bytes"] or r["flops"] or 0)
+        programs = {}
+        for r in mine:
+            programs.setdefault(r["headline"], set()).add(r["program"])
+        largest = max(mine, key=lambda r: (len(programs[r["headline"]]), r["bytes"] or r["flops"] or 0))
         rows = [r for r in mine if r["headline"] == largest["headline"] and r["role"] != "ceiling"]
         names = [f'{r["program"]}: {r["variant"]}' for r in rows]
         values = [100 * r["fraction_of_ceiling"] for r in rows]

@@ -6,7 +6,8 @@
     tables.py RECORDS --check FILE...     exits 1 where a table is not what the records say
 
 A marker is <!-- table: FAMILY key=value ... --> and the table ends at <!-- /table -->. With keys (of the problem, or
-type) it is the ladder at that size; without, the fraction of the ceiling at all sizes. show=rate (or percent) shows that
+type) it is the ladder at that size; without, the fraction of the ceiling at all sizes, programs with the same sizes in
+one table. show=rate (or percent) shows that
 figure of the records that the other keys choose, at all sizes.
 
 With by=KEY figure=NAME beside the others it is that figure, a row for each value of KEY and a column for each variant.
@@ -207,6 +208,17 @@ def curve(records, by, name):
     return markdown(rows)
 
 
+def programs_by_sizes(records):
+    """The programs, those with the same sizes together: a table each."""
+    sizes = {}
+    for r in records:
+        sizes.setdefault(r["program"], {})[r["headline"]] = True
+    groups = {}
+    for program, headlines in sizes.items():
+        groups.setdefault(tuple(headlines), []).append(program)
+    return groups.values()
+
+
 def table_for(records, family, filters):
     wanted = dict(word.split("=") for word in filters.split())
     shape = {key: wanted.pop(key) for key in ("show", "by", "figure") if key in wanted}
@@ -224,25 +236,15 @@ def table_for(records, family, filters):
     elif one_size:
         table = ladder(chosen)
     else:
-        table = overview(chosen, {"percent": percent, "rate": rate}[shape.get("show", "percent")])
+        cell = {"percent": percent, "rate": rate}[shape.get("show", "percent")]
+        table = "\n".join(overview([r for r in chosen if r["program"] in programs], cell)
+                          for programs in programs_by_sizes(chosen))
     source = "simulated on the CPU: counts a request, no times" if first["simulated"] else (
         f'{first["gpu"]}, driver CUDA {first["driver"]}, runtime {first["runtime"]}, {first["compiler"]}, '
         f'revision {first["revision"]}, {first["date"][:10]}')
     if one_size and not first["simulated"]:
         source = first['headline'] + '; ' + source
     return f"{table}\n{source}\n"
-
-
-def programs_by_sizes(records, family):
-    """The programs of a family, those with the same sizes together: a table each."""
-    sizes = {}
-    for r in records:
-        if r["family"] == family:
-            sizes.setdefault(r["program"], {})[r["headline"]] = True
-    groups = {}
-    for program, headlines in sizes.items():
-        groups.setdefault(tuple(headlines), []).append(program)
-    return groups.values()
 
 
 def main():
@@ -270,10 +272,7 @@ def main():
     if not (arguments.write or arguments.check):
         for family in dict.fromkeys(r["family"] for r in records):
             what = "" if records[0]["simulated"] else ": % of the ceiling"
-            print(f"\n## {family}{what}")
-            for programs in programs_by_sizes(records, family):
-                mine = [r for r in records if r["family"] == family and r["program"] in programs]
-                print(f"\n{table_for(mine, family, '')}")
+            print(f"\n## {family}{what}\n\n{table_for(records, family, '')}")
     return 1 if stale else 0
 
 
