@@ -1,5 +1,6 @@
 // Loads and stores: widths, vectors, state spaces, cache operators, symbols, copies of every shape.
 #include <cuda_fp16.h>
+#include <dlfcn.h>
 
 #include <numeric>
 
@@ -399,6 +400,21 @@ struct alignas(4) Rgba {
 
 }  // namespace
 
+/// CUDA 13 has these in its library but declares them no more. No GPU since Kepler lets the size of a bank be chosen.
+void sizeOfBanks(Checks& checks) {
+    const auto get = reinterpret_cast<cudaError_t (*)(cudaSharedMemConfig*)>(
+        dlsym(RTLD_DEFAULT, "cudaDeviceGetSharedMemConfig"));
+    const auto set = reinterpret_cast<cudaError_t (*)(cudaSharedMemConfig)>(
+        dlsym(RTLD_DEFAULT, "cudaDeviceSetSharedMemConfig"));
+    if (!get || !set) return;
+    for (const auto wish : {cudaSharedMemBankSizeEightByte, cudaSharedMemBankSizeDefault}) {
+        auto got = cudaSharedMemBankSizeDefault;
+        need(set(wish));
+        need(get(&got));
+        checks.that(got == cudaSharedMemBankSizeFourByte, "banks of 4 bytes");
+    }
+}
+
 int main() {
     Checks checks("memory_vectors");
     PLAIN(char);
@@ -434,5 +450,6 @@ int main() {
     spacesOfMemory(checks);
     narrowLoads(checks);
     copies(checks);
+    sizeOfBanks(checks);
     return checks.finish();
 }
