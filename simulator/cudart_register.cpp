@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 
+#include "fat_binary.h"
 #include "runtime.h"
 
 namespace ladder {
@@ -13,22 +13,6 @@ struct FatWrapper {
     const char* data;
     void* more;
 };
-struct FatHeader {
-    uint32_t magic;
-    uint16_t version, header_size;
-    uint64_t size;
-};
-struct FatEntry {
-    uint16_t kind, version;
-    uint32_t header_size;
-    uint64_t size;
-    uint32_t compressed_size, unused;
-    uint16_t minor, major;
-    uint32_t architecture;
-};
-constexpr uint16_t kPtx = 1;
-constexpr uint32_t kMagic = 0xba55ed50;
-
 struct Pending {
     dim3 grid, block;
     size_t shared;
@@ -43,37 +27,6 @@ struct Registry {
 Registry& registry() {
     static auto* all = new Registry;
     return *all;
-}
-
-/// The PTX that a device of compute capability 9.0 would take, the newest that is not newer than it is; where there is
-/// none, the oldest. Or empty, with `why` it cannot be had.
-std::string best_ptx(const char* data, const char*& why) {
-    FatHeader header;
-    std::memcpy(&header, data, sizeof header);
-    why = "it holds no PTX: build it with -gencode arch=compute_90,code=compute_90 beside the machine code";
-    if (header.magic != kMagic) return "";
-    std::string best;
-    constexpr int kDevice = 90;
-    int best_rank = std::numeric_limits<int>::min();
-    const char *at = data + header.header_size, *end = at + header.size;
-    while (at + sizeof(FatEntry) <= end) {
-        FatEntry e;
-        std::memcpy(&e, at, sizeof e);
-        const char* body = at + e.header_size;
-        if (e.header_size < sizeof(FatEntry) || e.size > static_cast<uint64_t>(end - body)) break;
-        at = body + e.size;
-        int architecture = static_cast<int>(e.architecture),
-            rank = architecture <= kDevice ? architecture : -architecture;
-        if (e.kind != kPtx || rank <= best_rank) continue;
-        std::string text(body, strnlen(body, e.size));
-        if (e.compressed_size || text.find(".version") == std::string::npos) {
-            why = "its PTX is compressed: build it with --no-compress";
-            continue;
-        }
-        best = text;
-        best_rank = rank;
-    }
-    return best;
 }
 
 std::pair<void*, size_t>* find_variable(const void* symbol) {

@@ -5,11 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <set>
 
 namespace ladder {
 namespace {
 constexpr size_t kMaxFrame = 64u << 20;
-constexpr int kAnyNumber = 1 << 30;
+constexpr int kAnyNumber = 1 << 30, kMaxShared = 1 << 30;
 
 std::deque<Instruction*>& instruction_table() {
     static std::deque<Instruction*> table{nullptr};
@@ -122,6 +123,7 @@ void Parser::parse_module() {
             fail("unexpected '", s, "'");
         }
     }
+    place_module_shared();
     resolve_locations();
 }
 
@@ -185,7 +187,6 @@ void Parser::parse_function(bool entry) {
     f.name = name;
     f.entry = entry;
     f.module = &module_;
-    f.shared_bytes = entry ? module_shared_ : 0;
     function_ = &f;
     scopes_.assign(1, Scope());
     scope_ = 0;
@@ -246,6 +247,36 @@ void Parser::finish_function() {
         if (!in.handler && !function_->not_simulated) function_->not_simulated = &in;
     }
     function_->defined = true;
+}
+
+/// A kernel is charged for the shared variables that it names, or a function that it may call. A call through a pointer
+/// may be one of any function.
+void Parser::place_module_shared() {
+    for (auto& [name, kernel] : module_.functions) {
+        if (!kernel.entry) continue;
+        std::set<const Function*> reached{&kernel};
+        std::vector<const Function*> left{&kernel};
+        auto reach = [&](const Function* f) {
+            if (reached.insert(f).second) left.push_back(f);
+        };
+        while (!left.empty()) {
+            const Function& f = *left.back();
+            left.pop_back();
+            for (auto [variable, unused] : f.shared_variables) kernel.shared_variables[variable];
+            for (const Instruction& in : f.code) {
+                if (in.callee) reach(in.callee);
+                else if (in.text.starts_with("call"))
+                    for (auto& [other, any] : module_.functions)
+                        if (!any.entry) reach(&any);
+            }
+        }
+        for (auto& [variable, offset] : kernel.shared_variables) {
+            const Declaration& d = module_shared_[variable];
+            offset = (kernel.shared_bytes + d.align - 1) / d.align * d.align;
+            if (offset > kMaxShared - static_cast<int>(d.size)) fail(d.name, " is too large");
+            kernel.shared_bytes = offset + d.size;
+        }
+    }
 }
 
 void Parser::parse_file() {

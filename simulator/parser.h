@@ -33,8 +33,9 @@ std::vector<Token> tokenize(std::string_view source);
 /// The function that gives a special register's value, with its argument (the axis of a vector); or null.
 SpecialValue find_special(string_view name, int64_t& argument);
 
-// Addresses that differ from block to block or from frame to frame.
+// Addresses that differ from kernel to kernel, from block to block or from frame to frame.
 uint64_t dynamic_shared_address(const Warp&, int lane, int64_t);
+uint64_t module_shared_address(const Warp&, int lane, int64_t variable);
 uint64_t local_address(const Warp&, int lane, int64_t variable);
 
 class Parser {
@@ -45,9 +46,10 @@ class Parser {
  private:
     struct Symbol {
         Space space;
-        int64_t address;  ///< offset in its space; global and constant: host address
+        int64_t address;  ///< offset in its space; global and constant: host address; of_module: its number
         int size;
         bool dynamic = false;
+        bool of_module = false;  ///< shared, and each kernel has its own place for it
     };
     struct Register {
         int offset, bytes;
@@ -112,6 +114,7 @@ class Parser {
     void function_directives();
     void parse_body();
     void finish_function();
+    void place_module_shared();
     void parse_location();
     void parse_file();
     void resolve_locations();
@@ -149,7 +152,8 @@ class Parser {
     Function* function_ = nullptr;
     Named<Symbol> module_symbols_;
     std::vector<Scope> scopes_;
-    int scope_ = -1, module_shared_ = 0;
+    int scope_ = -1;
+    std::vector<Declaration> module_shared_;
     std::map<std::pair<int, uint64_t>, int> literals_;
     std::map<std::tuple<SpecialValue, int64_t, bool>, int> presets_;
     std::vector<Fixup> fixups_;

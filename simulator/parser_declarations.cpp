@@ -105,7 +105,13 @@ void Parser::declare_variable(Space space, bool external) {
             fail(d.name, " lies outside of a function");
         if (space == Space::Shared) {
             s.dynamic = external && d.open;
-            if (!s.dynamic) place(function_ && function_->entry ? function_->shared_bytes : module_shared_);
+            s.of_module = !s.dynamic && !(function_ && function_->entry);
+            if (s.of_module) {
+                s.address = module_shared_.size();
+                module_shared_.push_back(d);
+            } else if (!s.dynamic) {
+                place(function_->shared_bytes);
+            }
         } else if (space == Space::Local) {
             place(function_->local_bytes);
         } else if (space == Space::Parameter) {
@@ -144,6 +150,7 @@ void Parser::initialise(char* to, size_t size, int element) {
                 expect(")");
             }
             if (Symbol* other = find_symbol(v)) {
+                if (other->space == Space::Shared) fail(v, " has no address before a kernel runs");
                 bits = other->address;
                 if (accept("+")) bits += integer(next());
             } else if (Function* f = find_function(v)) {

@@ -116,6 +116,10 @@ Parser::Register Parser::source(string_view name, Type type) {
     Symbol* s = find_symbol(name);
     if (!s) fail("unknown operand '", name, "'");
     if (width < 4) fail("an address does not fit its register");
+    if (s->of_module) {
+        function_->shared_variables[s->address] = 0;
+        return {preset(module_shared_address, s->address, width == 8), pointer};
+    }
     if (s->dynamic) return {preset(dynamic_shared_address, 0, width == 8), pointer};
     if (s->space == Space::Local) return {preset(local_address, s->address, width == 8), pointer};
     if (s->space == Space::CallParameter) fail("the address of a call parameter cannot be taken");
@@ -185,7 +189,7 @@ void Parser::parse_address(Opcode& op, int which) {
         a.base = r->offset;
         a.bytes = r->bytes;
     } else if (Symbol* s = find_symbol(name)) {
-        if (s->dynamic || s->space == Space::Local) {
+        if (s->dynamic || s->of_module || s->space == Space::Local) {
             a.base = source(name, Type::U64).offset;
             a.bytes = 8;
         } else {

@@ -57,5 +57,8 @@ SpecialValue find_special(std::string_view name, int64_t& axis) {
 }
 
 uint64_t dynamic_shared_address(const Warp& w, int, int64_t) { return w.block->dynamic_offset; }
+uint64_t module_shared_address(const Warp& w, int, int64_t variable) {
+    return w.block->launch->function->shared_variables.at(variable);
+}
 uint64_t local_address(const Warp& w, int, int64_t variable) { return w.frame->local_base + variable; }
 }  // namespace ladder

@@ -18,10 +18,10 @@
 //         thousands, and launches are what they cost. That is what the fused steps save here. (A solver
 //         that only wants the end would use multigrid.)
 // Texts: none goes this far.
+#include "plate.hpp"
 #include "register_tile.cuh"
 #include "report.hpp"
 
-constexpr double PI = 3.14159265358979323846, R = 0.2;
 constexpr int CHECKS = 64;  // launches between two of them; even
 
 /// The largest |a - b|. Doubles that are not negative order like their bits, read as an integer; NaN comes last.
@@ -45,54 +45,27 @@ __global__ void largest_change(const T* a, const T* b, int64_t n, unsigned long 
     if (threadIdx.x == 0) atomicMax(largest, mine);
 }
 
-/// The plate, and how it gets from the start to the end.
+/// The plate on the device, and how it gets from the start to the end.
 template <typename T>
-struct Plate {
-    Domain domain;
-    std::vector<T> start;
+struct Flow {
+    Plate plate;
+    std::vector<T> start = plate.start<T>();
     Coefficients<T> weights{};
-    double gap, grid_error;  ///< g, and what the grid is wrong by
     DeviceBuffer<T> initial, cells, scratch;
     DeviceBuffer<unsigned long long> change{1};
 
-    Plate(int64_t nx, int64_t ny)
-        : domain{nx, ny},
-          start(domain.count()),
-          initial(domain.count()),
-          cells(domain.count()),
-          scratch(domain.count()) {
-        const double dx = 1 / static_cast<double>(nx - 1);
-        gap = 4 * R *
-              (std::pow(std::sin(PI * dx / 2), 2) +
-               std::pow(std::sin(PI / 2 / static_cast<double>(ny - 1)), 2));
-        grid_error = dx * dx * std::pow(PI, 4) / 48;
-        for (int64_t x = 1; x < nx - 1; ++x)
-            start[x] = static_cast<T>(std::sin(PI * dx * static_cast<double>(x)));
-        for (int k = 0; k < 5; ++k) weights.at[k] = static_cast<T>(k ? R : 1 - 4 * R);
+    explicit Flow(const Plate& p)
+        : plate(p), initial(p.domain.count()), cells(p.domain.count()), scratch(p.domain.count()) {
+        for (int k = 0; k < 5; ++k) weights.at[k] = static_cast<T>(Plate::weight(k));
         initial.upload(start.data());
-    }
-
-    double solution(int64_t x, int64_t y) const {
-        const double dx = 1 / static_cast<double>(domain.nx - 1), h = dx * static_cast<double>(domain.ny - 1);
-        const double at_y = dx * static_cast<double>(y);
-        // sinh(a) / sinh(b) without numbers that no double holds
-        return std::sin(PI * dx * static_cast<double>(x)) * std::exp(-PI * at_y) *
-               std::expm1(-2 * PI * (h - at_y)) / std::expm1(-2 * PI * h);
-    }
-
-    /// What a result may be wrong by.
-    double tolerance() const {
-        const double width = static_cast<double>(domain.nx - 1), u = std::numeric_limits<T>::epsilon() / 2.0;
-        return 1.1 * grid_error + (5 + 3) * u * width * width / (8 * R);
     }
 
     /// From the start until there is little to come, `k` steps a launch; calls watch(steps so far) at each check. Ends
     /// with the plate in `cells`, and returns the steps.
     template <typename Watch>
-    int64_t flow(int k, const Watch& watch) {
-        const double shrink = std::pow(1 - gap, k), enough = 0.1 * grid_error * (1 - shrink) / shrink;
-        // A float may stop changing, or go to and fro by a rounding, long before.
-        const auto most = static_cast<int64_t>(2 * std::log(10 / grid_error + 10) / gap) + 2 * CHECKS * k;
+    int64_t run(int k, const Watch& watch) {
+        const Domain& domain = plate.domain;
+        const int64_t most = plate.most_steps() + 2 * CHECKS * k;
         CHECK_CUDA_CALL(
             cudaMemcpyAsync(cells.data(), initial.data(), initial.bytes(), cudaMemcpyDeviceToDevice));
         watch(int64_t{0});
@@ -108,18 +81,18 @@ struct Plate {
             double largest;
             CHECK_CUDA_CALL(cudaMemcpy(&largest, change.data(), sizeof largest, cudaMemcpyDeviceToHost));
             watch(steps);
-            if (!(largest > enough) || steps >= most) return steps;
+            if (!(largest > plate.enough(k)) || steps >= most) return steps;
         }
     }
 };
 
 /// A picture, a byte a cell: 0 is black, 1 is white (PGM).
 template <typename T>
-void write_frame(const std::string& directory, const Plate<T>& plate, int64_t steps) {
-    std::vector<T> cells(plate.domain.count());
-    plate.cells.download(cells.data());
-    std::string picture =
-        "P5\n" + std::to_string(plate.domain.nx) + " " + std::to_string(plate.domain.ny) + "\n255\n";
+void write_frame(const std::string& directory, const Flow<T>& flow, int64_t steps) {
+    const Domain& domain = flow.plate.domain;
+    std::vector<T> cells(domain.count());
+    flow.cells.download(cells.data());
+    std::string picture = "P5\n" + std::to_string(domain.nx) + " " + std::to_string(domain.ny) + "\n255\n";
     for (const T cell : cells)
         picture += static_cast<char>(std::lround(255 * std::clamp(static_cast<double>(cell), 0.0, 1.0)));
     char name[40];
@@ -133,43 +106,44 @@ const Label FUSED = {"fused", "--steps of them a launch"};
 
 template <typename T>
 int measure(Program& program, int64_t nx, int64_t ny, int fused, const std::string& frames) {
-    Plate<T> plate(nx, ny);
+    const Plate plate(nx, ny);
+    Flow<T> flow(plate);
     const auto nothing = [](int64_t) {};
 
     // The number of steps is known only in the end, so each way is gone once before it is timed; one of them is filmed,
     // with twice as many steps between two frames each time.
     int64_t next_frame = 0;
-    const int64_t fused_steps = plate.flow(fused, [&](int64_t steps) {
+    const int64_t fused_steps = flow.run(fused, [&](int64_t steps) {
         if (frames.empty() || steps < next_frame) return;
-        write_frame(frames, plate, steps);
+        write_frame(frames, flow, steps);
         next_frame = std::max<int64_t>(1, 2 * steps);
     });
-    if (!frames.empty()) write_frame(frames, plate, fused_steps);
+    if (!frames.empty()) write_frame(frames, flow, fused_steps);
 
     Problem problem = program.problem("heat, " + std::to_string(nx) + " x " + std::to_string(ny) + " " +
                                       program.options.type + ", to convergence");
-    problem.bytes = 2.0 * static_cast<double>(plate.cells.bytes());
+    problem.bytes = 2.0 * static_cast<double>(flow.cells.bytes());
     problem.updates = static_cast<double>(plate.domain.count());
     problem.working_set = problem.bytes;
     problem.ceiling = "copy";
-    problem.poison = [&] { plate.cells.poison(); };
+    problem.poison = [&] { flow.cells.poison(); };
 
     std::vector<T> result(plate.domain.count());
     const auto check_against = [&](double largest_error, const auto& right) {
         return [&, largest_error, right] {
-            plate.cells.download(result.data());
+            flow.cells.download(result.data());
             return compare(
                 plate.domain.count(), largest_error, [&](int64_t i) { return result[i]; }, right);
         };
     };
     const auto solved =
-        check_against(plate.tolerance(), [&](int64_t i) { return plate.solution(i % nx, i / nx); });
+        check_against(plate.tolerance<T>(), [&](int64_t i) { return plate.solution(i % nx, i / nx); });
     const Variant copy{
-        COPY, [&] { launch_copy<uint4>(plate.initial.data(), plate.cells.data(), plate.cells.bytes()); },
-        check_against(0, [&](int64_t i) { return plate.start[i]; })};
-    Variant one_step{ONE_STEP, [&] { plate.flow(1, nothing); }, solved};
-    one_step.steps = plate.flow(1, nothing);
-    Variant in_one_pass{FUSED, [&] { plate.flow(fused, nothing); }, solved};
+        COPY, [&] { launch_copy<uint4>(flow.initial.data(), flow.cells.data(), flow.cells.bytes()); },
+        check_against(0, [&](int64_t i) { return flow.start[i]; })};
+    Variant one_step{ONE_STEP, [&] { flow.run(1, nothing); }, solved};
+    one_step.steps = flow.run(1, nothing);
+    Variant in_one_pass{FUSED, [&] { flow.run(fused, nothing); }, solved};
     in_one_pass.steps = fused_steps;
     return program.measure(problem, {copy, one_step, in_one_pass});
 }

@@ -93,6 +93,17 @@ __global__ void __launch_bounds__(BLOCK_X* BLOCK_Y)
                 out[d.index(x0 + column, y0 + row)] = tile[steps % 2].at[row][column];
 }
 
+template <typename T>
+void take_steps_in_shared(const Task<T>& task) {
+    using Tile = SharedTile<T>;
+    const int steps = static_cast<int>(task.steps), bytes = 2 * sizeof(Tile);
+    const auto kernel = stencil_in_shared<T>;
+    CHECK_CUDA_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<grid_of_tiles(ceil_div(task.domain.nx, Tile::WIDTH - 2 * steps),
+                           ceil_div(task.domain.ny, Tile::HEIGHT - 2 * steps)),
+             dim3(BLOCK_X, BLOCK_Y), bytes>>>(task.in, task.out, task.domain, task.c, steps);
+}
+
 constexpr int CLUSTER = 2;
 
 int main(int argc, char** argv) {
@@ -120,15 +131,8 @@ int main(int argc, char** argv) {
             from = to;
         }
     });
-    ladder.variant("shared", "the tile in shared memory, twice", [](const auto& task) {
-        using Tile = SharedTile<std::decay_t<decltype(*task.in)>>;
-        const int steps = static_cast<int>(task.steps), bytes = 2 * sizeof(Tile);
-        const auto kernel = stencil_in_shared<std::decay_t<decltype(*task.in)>>;
-        CHECK_CUDA_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-        kernel<<<grid_of_tiles(ceil_div(task.domain.nx, Tile::WIDTH - 2 * steps),
-                               ceil_div(task.domain.ny, Tile::HEIGHT - 2 * steps)),
-                 dim3(BLOCK_X, BLOCK_Y), bytes>>>(task.in, task.out, task.domain, task.c, steps);
-    });
+    ladder.variant("shared", "the tile in shared memory, twice",
+                   [](const auto& task) { take_steps_in_shared(task); });
     ladder.variant("registers", "16 rows a warp, outer rows through shared", [](const auto& task) {
         take_steps<1>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
     });

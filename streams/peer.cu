@@ -10,16 +10,8 @@
 // One GPU: there is nothing to do, and the exit code is 77.
 // Beyond the texts, which use one GPU.
 #include "chunks.hpp"
+#include "copy_bytes.cuh"
 #include "gpus.cuh"
-
-/// Copies n bytes, 16 at a time; both pointers are multiples of 16, and either may be in another GPU's memory.
-__global__ void copy(const char* from, char* to, int64_t n) {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    const int64_t thread = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-    for (int64_t i = thread; i < n / 16; i += step)
-        reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-    for (int64_t i = n / 16 * 16 + thread; i < n; i += step) to[i] = from[i];
-}
 
 class Copies {
  public:
@@ -147,7 +139,7 @@ void by_kernel_of(Copies& c, bool receiver_runs) {
         const int runner = receiver_runs ? receiver : sender;
         const OnDevice on(c.gpus->device(runner));
         const int64_t blocks = std::min<int64_t>(2048, ceil_div(c.n, 16 * 256));
-        copy<<<static_cast<unsigned>(blocks), 256, 0, c.gpus->stream(runner)>>>(
+        copy_bytes<<<static_cast<unsigned>(blocks), 256, 0, c.gpus->stream(runner)>>>(
             (*c.from)[sender].data(), (*c.to)[receiver].data(), c.n);
         CHECK_KERNEL();
     });

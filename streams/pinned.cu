@@ -16,17 +16,8 @@
 #include <map>
 #include <memory>
 
+#include "copy_bytes.cuh"
 #include "streams.cuh"
-
-/// Copies n bytes by the threads of a kernel, 16 at a time; both pointers are multiples of 16. Either may be memory of
-/// the host that is mapped into the GPU's addresses.
-__global__ void zero_copy(const char* from, char* to, int64_t n) {
-    const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.x;
-    const int64_t thread = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-    for (int64_t i = thread; i < n / 16; i += step)
-        reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-    for (int64_t i = n / 16 * 16 + thread; i < n; i += step) to[i] = from[i];
-}
 
 constexpr int64_t PAGE = 4096;
 
@@ -177,10 +168,10 @@ unsigned zero_copy_blocks(const Transfer& t) {
     return static_cast<unsigned>(std::min<int64_t>(2048, ceil_div(t.n, 16 * ZERO_COPY_THREADS)));
 }
 void mapped_in(Transfer& t) {
-    zero_copy<<<zero_copy_blocks(t), ZERO_COPY_THREADS>>>(t.source(Kind::pinned), t.device_in->data(), t.n);
+    copy_bytes<<<zero_copy_blocks(t), ZERO_COPY_THREADS>>>(t.source(Kind::pinned), t.device_in->data(), t.n);
 }
 void mapped_out(Transfer& t) {
-    zero_copy<<<zero_copy_blocks(t), ZERO_COPY_THREADS>>>(t.device_out->data(), t.target(Kind::pinned), t.n);
+    copy_bytes<<<zero_copy_blocks(t), ZERO_COPY_THREADS>>>(t.device_out->data(), t.target(Kind::pinned), t.n);
 }
 
 int type_of(const void* pointer) {

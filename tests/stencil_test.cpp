@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 
+#include "../stencil/plate.hpp"
 #include "../stencil/reference.hpp"
 #include "verify.hpp"
 
@@ -165,6 +166,57 @@ TYPED_TEST(StencilOf, StepsOneByOneAreWithinTheToleranceAndOneMissingCellInTheFi
                 }
                 EXPECT_TRUE(compared(c, right, want, steps).ok()) << name(c, steps);
                 EXPECT_FALSE(compared(c, wrong, want, steps).ok()) << name(c, steps);
+            }
+}
+
+// heat.cu's check: how far a flow has to have gone, and with which weights.
+template <typename T>
+class HeatOf : public StencilOf<T> {
+ protected:
+    /// Flows on the host until `share` times the change that is enough.
+    static std::vector<T> flow(const Plate& plate, double share, const Weights& weight = Plate::weight) {
+        const Case c{star_2d(1), plate.domain};
+        std::vector<T> cells = plate.start<T>();
+        for (int64_t step = 0; step < plate.most_steps(); ++step) {
+            const std::vector<T> before = cells;
+            cells = step_as_kernels_do(c, before, weight);
+            double change = 0;
+            for (size_t i = 0; i < cells.size(); ++i)
+                change = std::max(change, std::fabs(static_cast<double>(cells[i] - before[i])));
+            if (change <= share * plate.enough(1)) break;
+        }
+        return cells;
+    }
+    static bool passes(const Plate& plate, const std::vector<T>& cells) {
+        return compare(
+                   plate.domain.count(), plate.tolerance<T>(), [&](int64_t i) { return cells[i]; },
+                   [&](int64_t i) { return plate.solution(i % plate.domain.nx, i / plate.domain.nx); })
+            .ok();
+    }
+    const Plate plates[4] = {{12, 12}, {13, 18}, {20, 7}, {21, 23}};
+};
+TYPED_TEST_SUITE(HeatOf, Types, );
+
+TYPED_TEST(HeatOf, AFlowThatStopsWhenItIsEnoughPasses) {
+    for (const Plate& plate : this->plates) EXPECT_TRUE(this->passes(plate, this->flow(plate, 1)));
+}
+
+TYPED_TEST(HeatOf, AFlowThatStopsTooEarlyIsRejected) {
+    // A tenth of the grid's error is to come where the change is enough, so 2.2 times that error with a share of 22. The
+    // check allows 1.1; the grid's error itself may hide one.
+    for (const Plate& plate : this->plates)
+        for (const double share : {22, 50, 1000})
+            EXPECT_FALSE(this->passes(plate, this->flow(plate, share))) << share;
+}
+
+TYPED_TEST(HeatOf, AWrongWeightIsRejected) {
+    // More heat from a neighbour than is there, or less, is a source in every step. What it adds grows with the square of
+    // the width, and the tolerance shrinks with it: 12 cells are wide enough for 2 % of one weight.
+    for (const Plate& plate : this->plates)
+        for (size_t wrong = 0; wrong < 5; ++wrong)
+            for (const double factor : {0.0, 0.98, 1.02}) {
+                const auto weight = [&](size_t k) { return Plate::weight(k) * (k == wrong ? factor : 1); };
+                EXPECT_FALSE(this->passes(plate, this->flow(plate, 1, weight))) << wrong << " " << factor;
             }
 }
 

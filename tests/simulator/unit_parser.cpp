@@ -43,6 +43,32 @@ TEST(Parser, ReadsWhatNvccWrites) {
     EXPECT_EQ(source_place(f.code.back()).substr(0, 9), "reduce.cu");
 }
 
+// As nvcc writes it for __shared__ in functions that several kernels have inlined, or call.
+TEST(Parser, AKernelIsChargedForTheSharedVariablesThatItReaches) {
+    Module m;
+    parse_ptx(
+        ".version 9.0\n.target sm_90\n.address_size 64\n"
+        ".shared .align 4 .b8 a[100];\n.shared .align 16 .b8 b[64];\n.shared .align 1 .b8 c[1000];\n"
+        ".extern .shared .align 16 .b8 dynamic[];\n.func f();\n"
+        ".func g() { .shared .b32 own;\n.reg .b32 %r; ld.shared.b32 %r, [own]; call f; ret; }\n"
+        ".func f() { .reg .b32 %r; ld.shared.b32 %r, [b+4]; call g; ret; }\n"
+        ".entry none() { .reg .b32 %r; ld.shared.b32 %r, [dynamic]; ret; }\n"
+        ".entry one() { .reg .b32 %r; st.shared.b32 [a+8], %r; mov.u32 %r, a; ret; }\n"
+        ".entry called() { call f; ret; }\n"
+        ".entry all() { .shared .b32 mine; .reg .b32 %r; mov.u32 %r, mine; mov.u32 %r, c;\n"
+        "mov.u32 %r, a; call g; ret; }\n"
+        ".entry indirect() { .reg .b64 %d; p: .callprototype _ (); call %d, (), p; ret; }\n",
+        m);
+    const auto bytes = [&](const char* kernel) { return m.functions.at(kernel).shared_bytes; };
+    EXPECT_EQ(bytes("none"), 0);
+    EXPECT_EQ(bytes("one"), 100);
+    EXPECT_EQ(bytes("called"), 64 + 4);
+    // 4 bytes of its own, a, 8 that align b, b, c, own
+    EXPECT_EQ(bytes("all"), 4 + 100 + 8 + 64 + 1000 + 4);
+    EXPECT_EQ(bytes("indirect"), 64 + 4);
+    EXPECT_EQ(blamed_line(".shared .b32 s;\n.global .b64 pointer = s;\n"), 2);
+}
+
 TEST(Parser, FindsWherePathsMeetAgain) {
     Module m;
     parse_ptx(kernel(".reg .pred %p;\n.reg .b32 %r;\n"

@@ -1,5 +1,6 @@
 // Loads and stores: widths, vectors, state spaces, cache operators, symbols, copies of every shape.
 #include <cuda_fp16.h>
+#include <dlfcn.h>
 
 #include <numeric>
 
@@ -168,6 +169,41 @@ __global__ void dynamicPieces(double* out) {
     out[t] = fixedPiece[u] + dynamicDoubles[u] + floats[u] + bytes[u];
 }
 
+// Shared variables of functions: nvcc puts them outside of the kernels, which have inlined the function or call it.
+template <int N>
+__device__ int* sharedOf() {
+    __shared__ int all[N];
+    return all;
+}
+__device__ __noinline__ int reversedByCall(int v) {
+    __shared__ int of_function[32];
+    of_function[31 - threadIdx.x] = v;
+    __syncwarp();
+    return of_function[threadIdx.x];
+}
+__global__ void largeShared(int* out) {
+    int *large = sharedOf<4096>(), *small = sharedOf<32>();
+    large[threadIdx.x] = threadIdx.x;
+    small[threadIdx.x] = 100 * threadIdx.x;
+    __syncwarp();
+    out[threadIdx.x] =
+        large[31 - threadIdx.x] + small[31 - threadIdx.x] + reversedByCall(10000 * threadIdx.x);
+}
+__global__ void largeSharedToo(int* out) {
+    int* large = sharedOf<4096>();
+    large[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    out[threadIdx.x] = large[31 - threadIdx.x];
+}
+__global__ void smallShared(int* out) {
+    extern __shared__ int dynamicInts[];
+    int* small = sharedOf<32>();
+    dynamicInts[threadIdx.x] = threadIdx.x;
+    small[threadIdx.x] = 100 * threadIdx.x;
+    __syncwarp();
+    out[threadIdx.x] = dynamicInts[31 - threadIdx.x] + small[31 - threadIdx.x];
+}
+
 // Narrow loads extend by their type, and narrow stores cut off.
 __global__ void narrow(const signed char* s8, const unsigned char* u8, const short* s16,
                        const unsigned short* u16, long long* out, unsigned char* cut) {
@@ -256,6 +292,26 @@ void spacesOfMemory(Checks& checks) {
     std::vector<int> wantInts(32);
     for (int i = 0; i < 32; ++i) wantInts[i] = i % 3 == 0 ? i : i % 3 == 1 ? 1000 + i : i % 2 ? -i : i;
     checks.equal("generic addresses", ints.get(), wantInts);
+
+    const auto charged = [](auto* kernel) {
+        cudaFuncAttributes attributes;
+        need(cudaFuncGetAttributes(&attributes, kernel));
+        return static_cast<int>(attributes.sharedSizeBytes);
+    };
+    checks.that(charged(largeShared) >= 4 * (4096 + 32 + 32), "three shared variables of functions");
+    checks.that(charged(largeSharedToo) >= 4 * 4096 && charged(largeSharedToo) < 4 * (4096 + 32),
+                "one of them");
+    checks.that(charged(smallShared) >= 4 * 32 && charged(smallShared) < 4 * 4096, "another one");
+    for (int i = 0; i < 32; ++i) wantInts[i] = (1 + 100 + 10000) * (31 - i);
+    largeShared<<<1, 32>>>(ints);
+    checks.equal("three shared variables of functions", ints.get(), wantInts);
+    for (int i = 0; i < 32; ++i) wantInts[i] = 31 - i;
+    largeSharedToo<<<1, 32>>>(ints);
+    checks.equal("one of them", ints.get(), wantInts);
+    for (int i = 0; i < 32; ++i) wantInts[i] = (1 + 100) * (31 - i);
+    smallShared<<<1, 32, 32 * sizeof(int)>>>(ints);
+    checks.equal("another one, and dynamic shared memory", ints.get(), wantInts);
+
     spaces<<<1, 32>>>(numbers, ints);
     checks.equal("isspacep", ints.get(), std::vector<int>(32, 1 + 2 + 4 + 32));
     dynamicPieces<<<1, 32, 32 * (8 + 4 + 1)>>>(reals);
@@ -344,6 +400,21 @@ struct alignas(4) Rgba {
 
 }  // namespace
 
+/// CUDA 13 has these in its library but declares them no more. No GPU since Kepler lets the size of a bank be chosen.
+void sizeOfBanks(Checks& checks) {
+    const auto get = reinterpret_cast<cudaError_t (*)(cudaSharedMemConfig*)>(
+        dlsym(RTLD_DEFAULT, "cudaDeviceGetSharedMemConfig"));
+    const auto set = reinterpret_cast<cudaError_t (*)(cudaSharedMemConfig)>(
+        dlsym(RTLD_DEFAULT, "cudaDeviceSetSharedMemConfig"));
+    if (!get || !set) return;
+    for (const auto wish : {cudaSharedMemBankSizeEightByte, cudaSharedMemBankSizeDefault}) {
+        auto got = cudaSharedMemBankSizeDefault;
+        need(set(wish));
+        need(get(&got));
+        checks.that(got == cudaSharedMemBankSizeFourByte, "banks of 4 bytes");
+    }
+}
+
 int main() {
     Checks checks("memory_vectors");
     PLAIN(char);
@@ -379,5 +450,6 @@ int main() {
     spacesOfMemory(checks);
     narrowLoads(checks);
     copies(checks);
+    sizeOfBanks(checks);
     return checks.finish();
 }
