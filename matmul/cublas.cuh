@@ -48,24 +48,20 @@ void launch(const Task<T>& t) {
 /// that it is given for a task, where that is not the task itself.
 template <typename As>
 void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Matmul::Obstacle obstacle = {}) {
-    ladder.peer(
-        name, note,
-        [=](const auto& t) {
 #ifdef LADDER_HAS_CUBLAS
-            cublas_peer::launch(as(t));
-#else
-            (void)t;
-#endif
-        },
+    ladder.peer(
+        name, note, [=](const auto& t) { cublas_peer::launch(as(t)); },
         [=](const Matmul::Job& job) -> std::string {
-#ifndef LADDER_HAS_CUBLAS
-            return "built without cuBLAS";
-#endif
             if (simulated()) return "a library's machine code is not simulated";
             if (std::max({job.shape.a.ld, job.shape.b.ld, job.shape.c.ld}) > INT32_MAX)
                 return "its leading dimensions have 32 bits";
             return obstacle ? obstacle(job) : "";
         });
+#else
+    (void)as, (void)obstacle;
+    ladder.peer(
+        name, note, [](const auto&) {}, [](const Matmul::Job&) { return "built without cuBLAS"; });
+#endif
 }
 inline void add_cublas(Matmul& ladder) {
     add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the peer", [](const auto& t) { return t; });
