@@ -1,4 +1,4 @@
-// grid.cuh: how many blocks cover a problem, within the limits of a grid.
+// grid.cuh: how many blocks cover a problem, within the limits of a grid; the size of a warp.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -9,6 +9,10 @@
 /// The largest grid by axis, the same for every architecture since sm_30 (CUDA C++ Programming Guide,
 /// "Compute Capabilities").
 constexpr int64_t MAX_GRID_X = 2147483647, MAX_GRID_Y = 65535, MAX_GRID_Z = 65535;
+
+/// Threads of a warp, and the mask that names all of them, for __shfl_sync and its like.
+constexpr int WARP_SIZE = 32;
+constexpr unsigned ALL_LANES = 0xFFFFFFFF;
 
 /// a / b rounded up, for a >= 0 and b > 0.
 constexpr int64_t ceil_div(int64_t a, int64_t b) {

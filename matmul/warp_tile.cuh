@@ -4,8 +4,6 @@
 #include "async_copy.cuh"
 #include "matmul.cuh"
 
-constexpr int WARP = 32;
-
 /// V floats side by side: one access. Four are 16 bytes.
 template <int V>
 struct alignas(V * sizeof(float)) Floats {
@@ -23,8 +21,8 @@ template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_>
 struct Tiling {
     static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, TM = TM_, TN = TN_;
     static constexpr int LANES_DOWN = WM / TM, LANES_ACROSS = WN / TN;
-    static constexpr int WARPS_ACROSS = BN / WN, THREADS = BM / WM * WARPS_ACROSS * WARP;
-    static_assert(LANES_DOWN * LANES_ACROSS == WARP && BM % WM == 0 && BN % WN == 0);
+    static constexpr int WARPS_ACROSS = BN / WN, THREADS = BM / WM * WARPS_ACROSS * WARP_SIZE;
+    static_assert(LANES_DOWN * LANES_ACROSS == WARP_SIZE && BM % WM == 0 && BN % WN == 0);
     static_assert(TM % 4 == 0 && TN % 4 == 0);
 
     /// What a block keeps of A and B. A's tile is transposed; the spare columns move the elements of a row of A into
@@ -126,7 +124,7 @@ class Results {
 
  public:
     __device__ Results() {
-        const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, pair = lane / 2;
+        const int warp = threadIdx.x / WARP_SIZE, lane = threadIdx.x % WARP_SIZE, pair = lane / 2;
         const int down = PAIRS ? pair / ACROSS * 2 + lane % 2 : lane / ACROSS;
         const int across = PAIRS ? pair % ACROSS : lane % ACROSS;
         row = warp / Tile::WARPS_ACROSS * Tile::WM + down * 4;

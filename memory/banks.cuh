@@ -15,22 +15,22 @@ constexpr int CHAIN = 0, LOADS = 1, STORES = 2;  // which kernel a clock belongs
 /// Which element of shared memory each lane asks for. When all warps store at once, each stores `shift` elements further
 /// on, so that no two share one: that turns all banks by the same number, and so changes no conflict.
 struct Pattern {
-    int element[WARP], shift[STREAM_WARPS];
+    int element[WARP_SIZE], shift[STREAM_WARPS];
     int distinct;  ///< elements; where lanes share one, nothing is stored: it would be a race
-    bool stores() const { return distinct == WARP; }
+    bool stores() const { return distinct == WARP_SIZE; }
 };
 
 template <typename ElementOfLane>
 Pattern pattern_of(ElementOfLane element_of_lane) {
     Pattern p{};
-    for (int lane = 0; lane < WARP; ++lane) p.element[lane] = element_of_lane(lane);
-    p.distinct = static_cast<int>(std::set<int>(p.element, p.element + WARP).size());
+    for (int lane = 0; lane < WARP_SIZE; ++lane) p.element[lane] = element_of_lane(lane);
+    p.distinct = static_cast<int>(std::set<int>(p.element, p.element + WARP_SIZE).size());
     // The first shift that fits, for one warp after the other.
     std::vector<bool> taken(SHARED_BYTES / sizeof(uint4));
     int shift = 0;
     for (int warp = 0; warp < STREAM_WARPS && p.stores(); ++warp) {
         const auto fits = [&] {
-            return std::none_of(p.element, p.element + WARP, [&](int e) { return taken.at(e + shift); });
+            return std::none_of(p.element, p.element + WARP_SIZE, [&](int e) { return taken.at(e + shift); });
         };
         while (!fits()) ++shift;
         for (const int e : p.element) taken.at(e + shift) = true;
@@ -45,7 +45,7 @@ inline Pattern stride_of(int elements) {
 /// N lanes at N different words of a bank, and the next N lanes in the next bank: elements 32 apart lie in one bank,
 /// whatever their size.
 inline Pattern ways_of(int n) {
-    return pattern_of([=](int lane) { return lane / n + lane % n * WARP; });
+    return pattern_of([=](int lane) { return lane / n + lane % n * WARP_SIZE; });
 }
 
 // Volatile for the assembler too (ld.volatile, not only asm volatile). Without it ptxas, which sees that no one stores in
@@ -84,15 +84,6 @@ __device__ inline uint32_t first_of(uint2 v) {
 __device__ inline uint32_t first_of(uint4 v) {
     return v.x;
 }
-__device__ inline uint32_t total_of(uint32_t v) {
-    return v;
-}
-__device__ inline uint32_t total_of(uint2 v) {
-    return v.x + v.y;
-}
-__device__ inline uint32_t total_of(uint4 v) {
-    return v.x + v.y + v.z + v.w;
-}
 __device__ inline void set_all(uint32_t& word, uint32_t v) {
     word = v;
 }
@@ -109,7 +100,7 @@ template <typename Word>
 __global__ void load_chain(Pattern pattern, int steps, uint32_t* end, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
-    for (int i = threadIdx.x; i < SHARED_BYTES / 4; i += WARP)
+    for (int i = threadIdx.x; i < SHARED_BYTES / 4; i += WARP_SIZE)
         words[i] = base + (i * 4 + LINE) % SHARED_BYTES;
     __syncwarp();
 
@@ -129,14 +120,14 @@ __global__ void load_chain(Pattern pattern, int steps, uint32_t* end, long long*
 
 /// Throughput: all warps load, over and over, and no load waits for another one.
 template <typename Word>
-__global__ void __launch_bounds__(STREAM_WARPS* WARP)
+__global__ void __launch_bounds__(STREAM_WARPS* WARP_SIZE)
     load_stream(Pattern pattern, int steps, uint32_t* sums, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     for (int i = threadIdx.x; i < SHARED_BYTES / 4; i += blockDim.x) words[i] = i;
     __syncthreads();
 
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
-    const uint32_t address = base + pattern.element[threadIdx.x % WARP] * sizeof(Word);
+    const uint32_t address = base + pattern.element[threadIdx.x % WARP_SIZE] * sizeof(Word);
     uint32_t sum = 0;
     const long long start = clock64();
     __syncthreads();  // behind the clock: no other warp is ahead of it
@@ -154,11 +145,11 @@ __global__ void __launch_bounds__(STREAM_WARPS* WARP)
 
 /// The same for stores; each warp has memory of its own.
 template <typename Word>
-__global__ void __launch_bounds__(STREAM_WARPS* WARP)
+__global__ void __launch_bounds__(STREAM_WARPS* WARP_SIZE)
     store_stream(Pattern pattern, int steps, uint32_t* last, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
     const auto base = static_cast<uint32_t>(__cvta_generic_to_shared(words));
-    const int element = pattern.shift[threadIdx.x / WARP] + pattern.element[threadIdx.x % WARP];
+    const int element = pattern.shift[threadIdx.x / WARP_SIZE] + pattern.element[threadIdx.x % WARP_SIZE];
     const uint32_t address = base + element * sizeof(Word);
     Word v;
     set_all(v, threadIdx.x);
@@ -209,14 +200,14 @@ class Banks : public Memory {
             Layout layout;
             layout.headline =
                 what + ", " + program.options.type + ", " + std::to_string(steps) + " requests a warp";
-            layout.out = WARP + 2 * STREAM_THREADS;
+            layout.out = WARP_SIZE + 2 * STREAM_THREADS;
             layout.clocks = 3;
             return layout;
         });
     }
 
  private:
-    static constexpr int STREAM_THREADS = STREAM_WARPS * WARP;
+    static constexpr int STREAM_THREADS = STREAM_WARPS * WARP_SIZE;
     int64_t steps = 1024;
 
     int element_bytes() const {
@@ -226,19 +217,19 @@ class Banks : public Memory {
     template <typename Word>
     void launch(const Pattern& p, const Task& t) const {
         const int n = static_cast<int>(steps);
-        load_chain<Word><<<1, WARP>>>(p, n, t.out, t.clocks);
-        load_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP, t.clocks);
+        load_chain<Word><<<1, WARP_SIZE>>>(p, n, t.out, t.clocks);
+        load_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP_SIZE, t.clocks);
         if (p.stores())
-            store_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP + STREAM_THREADS, t.clocks);
+            store_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP_SIZE + STREAM_THREADS, t.clocks);
     }
 
     uint32_t expected(const Pattern& p, int64_t i) const {
         const auto n = static_cast<uint32_t>(steps), words = static_cast<uint32_t>(element_bytes() / 4);
-        const uint32_t first = p.element[i % WARP] * words;  // word of the lane's element
-        if (i < WARP) return (first * 4 + n * LINE) % SHARED_BYTES;
-        if (i < WARP + STREAM_THREADS) return n * (words * first + words * (words - 1) / 2);
+        const uint32_t first = p.element[i % WARP_SIZE] * words;  // word of the lane's element
+        if (i < WARP_SIZE) return (first * 4 + n * LINE) % SHARED_BYTES;
+        if (i < WARP_SIZE + STREAM_THREADS) return n * (words * first + words * (words - 1) / 2);
         if (!p.stores()) return 0xFFFFFFFF;  // stays as it was
-        return words * static_cast<uint32_t>(i - WARP - STREAM_THREADS);
+        return words * static_cast<uint32_t>(i - WARP_SIZE - STREAM_THREADS);
     }
 
     std::vector<Reading> readings(const Pattern& p, const std::vector<long long>& clocks) const {

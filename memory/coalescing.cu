@@ -17,7 +17,7 @@
 #include "parallel.hpp"
 
 constexpr int BLOCK_SIZE = 256, PER_THREAD = 8, FIELDS = 8, SECTOR_BYTES = 32, MAX_STRIDE = 32;
-constexpr int64_t PER_WARP = WARP * PER_THREAD;
+constexpr int64_t PER_WARP = WARP_SIZE * PER_THREAD;
 
 // Which element the i-th read is of; n are read.
 struct Stride {
@@ -34,43 +34,34 @@ struct Field {  // of a struct of arrays
     __host__ __device__ int64_t operator()(int64_t i, int64_t n) const { return field * n + i; }
 };
 
-__device__ inline uint32_t total_of(uint32_t v) {
-    return v;
-}
-__device__ inline uint32_t total_of(uint2 v) {
-    return v.x + v.y;
-}
-__device__ inline uint32_t total_of(uint4 v) {
-    return v.x + v.y + v.z + v.w;
-}
-
 /// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so the order makes no difference).
 template <typename Word, typename Which>
 __global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t* warp_sums) {
     constexpr int words = sizeof(Word) / sizeof(uint32_t);
-    const int64_t warp = (blockIdx.x * int64_t{BLOCK_SIZE} + threadIdx.x) / WARP, count = n / words;
-    const int64_t first = warp * PER_WARP + threadIdx.x % WARP;
+    const int64_t warp = (blockIdx.x * int64_t{BLOCK_SIZE} + threadIdx.x) / WARP_SIZE, count = n / words;
+    const int64_t first = warp * PER_WARP + threadIdx.x % WARP_SIZE;
     const auto element = [&](int k) {
-        return reinterpret_cast<const Word*>(in)[which(first + k * WARP, count)];
+        return reinterpret_cast<const Word*>(in)[which(first + k * WARP_SIZE, count)];
     };
     uint32_t sum = 0;
-    if (first + (PER_THREAD - 1) * WARP < count) {
+    if (first + (PER_THREAD - 1) * WARP_SIZE < count) {
         Word v[PER_THREAD];  // all loads are under way before the first is used
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) v[k] = element(k);
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) sum += total_of(v[k]);
     } else {
-        for (int k = 0; first + k * WARP < count; ++k) sum += total_of(element(k));
+        for (int k = 0; first + k * WARP_SIZE < count; ++k) sum += total_of(element(k));
     }
     if (warp == 0 && threadIdx.x < n % words) sum += in[n - 1 - threadIdx.x];
-    for (int delta = WARP / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(~0u, sum, delta);
-    if (threadIdx.x % WARP == 0) warp_sums[warp] = sum;
+    for (int delta = WARP_SIZE / 2; delta > 0; delta /= 2) sum += __shfl_down_sync(~0u, sum, delta);
+    if (threadIdx.x % WARP_SIZE == 0) warp_sums[warp] = sum;
 }
 
 /// Warps that read n words, whole blocks of them.
 int64_t warps_for(int64_t n, int words) {
-    return std::max<int64_t>(1, ceil_div(n / words, PER_WARP * (BLOCK_SIZE / WARP))) * (BLOCK_SIZE / WARP);
+    return std::max<int64_t>(1, ceil_div(n / words, PER_WARP * (BLOCK_SIZE / WARP_SIZE))) *
+           (BLOCK_SIZE / WARP_SIZE);
 }
 
 template <typename Which>
@@ -89,11 +80,11 @@ std::vector<uint32_t> reference(Which which, int words, int64_t n, uint64_t seed
 /// Sectors that a request of a warp touches, on average over the first requests.
 template <typename Which>
 double sectors_a_request(Which which, int words, int64_t n) {
-    const int64_t count = n / words, requests = std::min<int64_t>(ceil_div(count, WARP), 4096);
+    const int64_t count = n / words, requests = std::min<int64_t>(ceil_div(count, WARP_SIZE), 4096);
     int64_t sectors = 0;
     for (int64_t r = 0; r < requests; ++r) {
         std::set<int64_t> touched;
-        for (int64_t i = r * WARP; i < std::min(count, (r + 1) * WARP); ++i)
+        for (int64_t i = r * WARP_SIZE; i < std::min(count, (r + 1) * WARP_SIZE); ++i)
             for (int w = 0; w < words; ++w) touched.insert((which(i, count) * words + w) * 4 / SECTOR_BYTES);
         sectors += static_cast<int64_t>(touched.size());
     }
@@ -123,7 +114,7 @@ int main(int argc, char** argv) {
         Probe p{std::move(label)};
         p.set = set;
         p.launch = [=, &n](const Task& t) {
-            const auto blocks = static_cast<unsigned>(warps_for(n, words) / (BLOCK_SIZE / WARP));
+            const auto blocks = static_cast<unsigned>(warps_for(n, words) / (BLOCK_SIZE / WARP_SIZE));
             read_words<Word><<<blocks, BLOCK_SIZE>>>(which, t.in, n, t.out);
         };
         p.check = [=, &n, &ladder](const std::vector<uint32_t>& out) {

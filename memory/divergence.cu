@@ -32,7 +32,7 @@ __global__ void diverge(int paths, int lanes_together, int rounds, const uint32_
     }
     *static_cast<volatile uint32_t*>(&out[threadIdx.x]) = x;
     const long long stop = clock64();
-    if (threadIdx.x % WARP == 0) clocks[threadIdx.x / WARP] = stop - start;
+    if (threadIdx.x % WARP_SIZE == 0) clocks[threadIdx.x / WARP_SIZE] = stop - start;
 }
 
 int main(int argc, char** argv) {
@@ -63,12 +63,12 @@ int main(int argc, char** argv) {
     for (int paths : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32})
         probe("paths_" + std::to_string(paths),
               std::to_string(paths) + (paths > 1 ? " paths in a warp" : " path"), paths, 1);
-    probe("warps_apart", "4 paths, each taken by a whole warp", 4, WARP);
+    probe("warps_apart", "4 paths, each taken by a whole warp", 4, WARP_SIZE);
     return ladder.run([&] {
         Layout layout;
         layout.headline = std::to_string(rounds) + " rounds";
         layout.in = layout.out = THREADS;
-        layout.clocks = THREADS / WARP;
+        layout.clocks = THREADS / WARP_SIZE;
         return layout;
     });
 }

@@ -115,8 +115,8 @@ __device__ bool wait_until(Done done) {
 /// Each pair of threads exchanges `rounds` messages. `within`: the pair is two warps of one block, else of two blocks.
 template <typename How>
 __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* received, long long* counts) {
-    const bool writes = within ? threadIdx.x < WARP : blockIdx.x % 2 == 0;
-    const int64_t pair = int64_t{within ? blockIdx.x : blockIdx.x / 2} * WARP + threadIdx.x % WARP;
+    const bool writes = within ? threadIdx.x < WARP_SIZE : blockIdx.x % 2 == 0;
+    const int64_t pair = int64_t{within ? blockIdx.x : blockIdx.x / 2} * WARP_SIZE + threadIdx.x % WARP_SIZE;
     int arrived = 0, broken = 0;
     for (int round = 0; round < m.rounds; ++round) {
         const int64_t i = pair * m.rounds + round, flag = int64_t{round} * m.pairs + pair;
@@ -172,9 +172,9 @@ int main(int argc, char** argv) {
     ladder.columns = {{"messages", "", true}, {"broken", "", true}, {"lost", "", true}};
 
     // A pair of blocks for every two multiprocessors, so that all of them run at once.
-    const auto pairs = [&] { return std::max(1, ladder.program.device.multiprocessors / 2) * WARP; };
+    const auto pairs = [&] { return std::max(1, ladder.program.device.multiprocessors / 2) * WARP_SIZE; };
     const auto messages = [&] { return pairs() * rounds; };
-    const auto messages_to_host = [&] { return WARP * rounds; };
+    const auto messages_to_host = [&] { return WARP_SIZE * rounds; };
     const auto judged = [&](Probe p, bool may_break, auto count) {
         p.check = [=, &ladder](const std::vector<uint32_t>& out) {
             const auto sent = [&](int64_t i) { return message(ladder.program.options.seed, i); };
@@ -202,9 +202,9 @@ int main(int argc, char** argv) {
         p.launch = [=, &rounds](const Task& t) {
             const Mailbox m{t.in, t.in + messages(), t.in + 2 * messages(), static_cast<int>(rounds),
                             pairs()};
-            const int blocks = pairs() / WARP;
-            exchange<<<within ? blocks : 2 * blocks, within ? 2 * WARP : WARP>>>(how, within, m, t.seed,
-                                                                                 t.out, t.clocks);
+            const int blocks = pairs() / WARP_SIZE;
+            exchange<<<within ? blocks : 2 * blocks, within ? 2 * WARP_SIZE : WARP_SIZE>>>(
+                how, within, m, t.seed, t.out, t.clocks);
         };
         if (race)
             p.obstacle = [](const DeviceInfo&) {

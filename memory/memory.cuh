@@ -16,7 +16,16 @@
 #include "grid.cuh"
 #include "program.hpp"
 
-constexpr int WARP = 32;
+/// The sum of the 4-byte words of one load.
+__device__ inline uint32_t total_of(uint32_t v) {
+    return v;
+}
+__device__ inline uint32_t total_of(uint2 v) {
+    return v.x + v.y;
+}
+__device__ inline uint32_t total_of(uint4 v) {
+    return v.x + v.y + v.z + v.w;
+}
 
 /// Word i of the input: seeded, and different from its neighbours.
 __host__ __device__ inline uint32_t word_at(uint64_t seed, int64_t i) {

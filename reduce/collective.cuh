@@ -5,8 +5,6 @@
 #include "grid.cuh"
 #include "operators.cuh"
 
-constexpr int WARP_SIZE = 32;
-constexpr unsigned ALL_LANES = 0xFFFFFFFF;
 constexpr int MAX_BLOCK_SIZE = 1024;
 
 /// The value of the lane `delta` above; for lanes that have none there, their own. All 32 lanes must call.

@@ -14,9 +14,6 @@
 #include "reference.hpp"
 #include "verify.hpp"
 
-constexpr int WARP_SIZE = 32;
-constexpr unsigned ALL_LANES = 0xFFFFFFFF;  // of a warp, for __shfl_sync
-
 constexpr int MAX_RADIUS = 16;
 constexpr int MAX_COEFFICIENTS = 6 * MAX_RADIUS + 1;  // of the widest star in 3-D
 constexpr int64_t MAX_SIDE = 2000000000;  // 2-D and 3-D: leaves room for the last tile to reach past the edge
