@@ -41,9 +41,7 @@ const std::vector<std::string> ORDERS = {"kernel_after_in", "out_after_kernel", 
 class Ordered : public Pipeline {
  public:
     explicit Ordered(Program& program) : Pipeline(program, 1, compute, int64_t{1} << 27) {
-        chunk = 4 << 20;
-        program.command_line.size("--chunk", chunk, 1, int64_t{1} << 36, 1000,
-                                  "ints in a chunk; the last may be shorter");
+        takes_chunk(program, 4 << 20);
         takes_rounds(program);
         program.command_line.choice("--forget", forget, ORDERS,
                                     "leave this order out, to see what becomes of it");

@@ -48,9 +48,7 @@ void breadth_first(const Task& t) {
 
 struct Averages : Pipeline {
     explicit Averages(Program& program) : Pipeline(program, 2, compute, 20 << 20) {
-        chunk = 1 << 20;
-        program.command_line.size("--chunk", chunk, 1, int64_t{1} << 36, 1000,
-                                  "ints in a chunk; the last may be shorter");
+        takes_chunk(program, 1 << 20);
         program.sweep_sizes = {"--n 1Mi --chunk 64Ki --repeats 20", "--n 20Mi --chunk 1Mi"};
         // No element, one, a chunk and one less and more, no multiple, fewer chunks than streams, one chunk for all.
         program.test_sizes = {"--n 0",

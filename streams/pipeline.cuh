@@ -92,6 +92,12 @@ class Pipeline {
     double bytes_out() const { return static_cast<double>(n) * sizeof(int); }
 
  protected:
+    /// Adds --chunk, which is `ints` unless it is given.
+    void takes_chunk(Program& program, int64_t ints) {
+        chunk = ints;
+        program.command_line.size("--chunk", chunk, 1, int64_t{1} << 36, 1000,
+                                  "ints in a chunk; the last may be shorter");
+    }
     /// Adds --rounds; 0, unless it is given, means that prepare() balances the load.
     void takes_rounds(Program& program) {
         has_rounds = true;
@@ -139,7 +145,6 @@ inline void Pipeline::prepare(const Program& program) {
     if (inputs == 2) input(pinned_b, device_b, program.options.seed + 1);
     pinned_c = std::make_unique<PinnedBuffer<int>>(n);
     device_c = std::make_unique<DeviceBuffer<int>>(n);
-    poison();  // balance() copies out what no kernel has written
     if (has_rounds && rounds == 0) balance();
 }
 
@@ -147,6 +152,7 @@ inline void Pipeline::prepare(const Program& program) {
 inline void Pipeline::balance() {
     rounds = 3;
     if (simulated()) return;  // there is no time
+    device_c->poison();       // it is copied out below, and no kernel has written it
     CudaTimer timer;
     const auto once_ms = [&](void (Pipeline::*work)()) {
         (this->*work)();
