@@ -17,8 +17,8 @@ struct RunInfo {
 /// Compiler and revision of this build, the date now (UTC, ISO 8601).
 RunInfo describe_run(const DeviceInfo& device, const Options& options);
 
-/// A figure that the work measured itself: the median (or the sum) of its readings, and whether any of them lies beyond what the
-/// hardware allows.
+/// A figure that the work measured itself: the median (or the sum) of its readings, and whether any of them
+/// lies beyond what the hardware allows.
 struct OwnFigure {
     Estimate value;
     bool beyond_limit;

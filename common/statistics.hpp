@@ -7,6 +7,7 @@
 /// A figure that the samples cannot give: a mean of nothing, a deviation of one.
 constexpr double NOT_KNOWN = std::numeric_limits<double>::quiet_NaN();
 
+/// What a summary of samples holds; NOT_KNOWN where there are too few of them.
 struct Summary {
     size_t samples;
     double mean, stddev;  ///< stddev divides by n - 1
