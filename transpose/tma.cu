@@ -14,11 +14,10 @@
 // Wrong still: nothing to win here over vectorized.cu: the memory is the limit, not the instructions that
 //         it saves.
 // Texts: none. NVIDIA's CUDA C++ Programming Guide, "Tensor Memory Access", describes the instructions.
-#include <cuda.h>
-
 #include <map>
 #include <tuple>
 
+#include "copy_engine.cuh"
 #include "geam.cuh"
 
 constexpr int CHUNKS = 8;  // of 16 bytes: the 128 bytes of a row of a box
@@ -35,19 +34,6 @@ struct Tile {
     Chunk box[2][SIDE][CHUNKS];
 };
 
-__device__ uint32_t shared_address(const void* pointer) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-/// One thread: fetch the box whose first element is (row, col), and count its bytes on the barrier.
-__device__ void load_box(void* to, const CUtensorMap* map, int col, int row, uint64_t* barrier) {
-    asm volatile(
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], "
-        "[%4];" ::"r"(shared_address(to)),
-        "l"(map), "r"(col), "r"(row), "r"(shared_address(barrier))
-        : "memory");
-}
-
 __device__ void store_box(const CUtensorMap* map, int col, int row, const void* from) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
                  "r"(col), "r"(row), "r"(shared_address(from))
@@ -59,26 +45,18 @@ __global__ void __launch_bounds__(THREADS)
     transpose_tma(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out) {
     constexpr int V = Tile<T>::V, BOX = Tile<T>::BOX, SIDE = Tile<T>::SIDE;
     __shared__ alignas(1024) Tile<T> tile;  // the swizzle's pattern repeats every 1024 bytes
-    __shared__ alignas(8) uint64_t barrier;
+    __shared__ Arrivals arrivals;
 
     const int row0 = blockIdx.x * SIDE,
               col0 = tile_y() * SIDE;  // down A first, as in vectorized.cu
     if (threadIdx.x == 0) {
-        asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
-                     "r"(static_cast<uint32_t>(sizeof tile))
-                     : "memory");
-        load_box(tile.box[0], &in, col0, row0, &barrier);
-        load_box(tile.box[1], &in, col0 + BOX, row0, &barrier);
+        arrivals.begin();
+        arrivals.expect(sizeof tile);
+        arrivals.fetch(tile.box[0], in, col0, row0);
+        arrivals.fetch(tile.box[1], in, col0 + BOX, row0);
     }
-    __syncthreads();  // nobody may wait at a barrier that is not yet there
-    uint32_t arrived = 0;
-    while (!arrived)
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
-                     : "=r"(arrived)
-                     : "r"(shared_address(&barrier))
-                     : "memory");
+    __syncthreads();
+    arrivals.wait();
 
     // The thread's patch, by V x V: (down, across) of 16 x 16. Lanes 0..7 of an octet lie on a diagonal of 8
     // x 8.
@@ -100,8 +78,7 @@ __global__ void __launch_bounds__(THREADS)
         tile.box[down / CHUNKS][r][down % CHUNKS ^ r % 8] = b;
     }
 
-    asm volatile("fence.proxy.async.shared::cta;" ::
-                     : "memory");  // the copy engine shall see what the threads wrote
+    before_the_copy_engine();
     __syncthreads();
     if (threadIdx.x == 0) {
         store_box(&out, row0, col0, tile.box[0]);
@@ -114,30 +91,12 @@ __global__ void __launch_bounds__(THREADS)
 
 /// The map of a rows x cols matrix, in boxes of one Tile's half. Made once for each matrix.
 template <typename T>
-const CUtensorMap& tensor_map(const T* matrix, int rows, int cols) {
+const CUtensorMap& map_of(const T* matrix, int rows, int cols) {
     static std::map<std::tuple<const T*, int, int>, CUtensorMap> made;
     const auto [place, is_new] = made.try_emplace({matrix, rows, cols});
-    if (!is_new) return place->second;
-
-    // From the driver by name, so that the program links without libcuda and starts on a machine without one.
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found;
-#if CUDART_VERSION >= 12050
-    CHECK_CUDA_CALL(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                                     cudaEnableDefault, &found));
-#else
-    CHECK_CUDA_CALL(cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found));
-#endif
-    const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
-    const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-    const cuuint64_t row_pitch[1] = {static_cast<cuuint64_t>(cols) * sizeof(T)};
-    const cuuint32_t box[2] = {Tile<T>::BOX, Tile<T>::SIDE}, element_strides[2] = {1, 1};
-    const CUresult result = encode(
-        &place->second, sizeof(T) == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 2,
-        const_cast<T*>(matrix), sizes, row_pitch, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (result != CUDA_SUCCESS)
-        throw std::runtime_error("cuTensorMapEncodeTiled: error " + std::to_string(result));
+    if (is_new)
+        place->second =
+            tensor_map(matrix, {cols, rows}, {Tile<T>::BOX, Tile<T>::SIDE}, CU_TENSOR_MAP_SWIZZLE_128B);
     return place->second;
 }
 
@@ -155,7 +114,7 @@ int main(int argc, char** argv) {
         [](auto in, auto out, Extent e) {
             using T = std::remove_reference_t<decltype(*out)>;
             transpose_tma<T><<<tiles({e.cols, e.rows}, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
-                tensor_map(in, e.rows, e.cols), tensor_map<T>(out, e.cols, e.rows));
+                map_of(in, e.rows, e.cols), map_of<T>(out, e.cols, e.rows));
         },
         obstacle);
     add_geam(ladder);
