@@ -10,6 +10,8 @@
 //         The rows above come from registers: a thread walks down its column and keeps the last two rows.
 //         The packs on either side of the strip are the halo; what lies beside a thread's own pack it reads from
 //         its neighbours' place in shared memory.
+// Layout: two packs of halo, though one would do: what L2 sends, 32 bytes, then lies in shared memory as it does in the
+//         row. Shifted by 16 bytes, every 32 would be sent twice, for the one half and for the other.
 // Sync:   one barrier a fill. It says two things at once: everybody's copies of this fill have arrived (each has
 //         waited for its own before it), and everybody has read the buffer that the next copies go to.
 // Edge:   a pack that is not in the domain is no copy; the thread looks it up under the rule and stores it.
@@ -27,13 +29,14 @@ constexpr int BLOCK_SIZE = 128;  // packs in a row of the strip
 constexpr int ROWS = 4, STAGES = 3, FILLS = 4;
 constexpr int STRIP_ROWS = FILLS * ROWS - 2;  // that come out of it: the first and the last are halo
 
-/// A row of the strip, with the packs on either side.
+/// A row of the strip, with HALO packs on either side, of which the inner one is filled.
+constexpr int HALO = 2;
 template <typename T, int V>
-using StripRow = Pack<T, V>[1 + BLOCK_SIZE + 1];
+using StripRow = Pack<T, V>[HALO + BLOCK_SIZE + HALO];
 
 template <int V, typename T>
 __global__ void __launch_bounds__(BLOCK_SIZE) star_async(const T* in, T* out, Domain d, Coefficients<T> c) {
-    extern __shared__ __align__(16) unsigned char dynamic_shared[];
+    extern __shared__ __align__(32) unsigned char dynamic_shared[];
     auto& buffers = *reinterpret_cast<StripRow<T, V>(*)[STAGES][ROWS]>(dynamic_shared);
     const int t = threadIdx.x;
     const int x0 = blockIdx.x * BLOCK_SIZE * V, x = x0 + t * V;
@@ -44,7 +47,7 @@ __global__ void __launch_bounds__(BLOCK_SIZE) star_async(const T* in, T* out, Do
             const int y = y0 + fill * ROWS + i;
             const auto fetch_pack = [&](int p) {
                 const int from_x = x0 + p * V;
-                Pack<T, V>& place = buffers[fill % STAGES][i][1 + p];
+                Pack<T, V>& place = buffers[fill % STAGES][i][HALO + p];
                 if (from_x >= 0 && from_x < d.nx && y >= 0 && y < d.ny)
                     __pipeline_memcpy_async(&place, &in[d.index(from_x, y)], sizeof place);
                 else
@@ -68,7 +71,8 @@ __global__ void __launch_bounds__(BLOCK_SIZE) star_async(const T* in, T* out, Do
             const StripRow<T, V>& strip = buffers[fill % STAGES][i];
             row[0] = row[1];
             row[1] = row[2];
-            row[2] = {strip[1 + t], strip[t].at[V - 1], strip[2 + t].at[0]};
+            const Pack<T, V>* const own = &strip[HALO + t];
+            row[2] = {own[0], own[-1].at[V - 1], own[1].at[0]};
             if (fill * ROWS + i < 2) continue;
             Pack<T, V> result;
 #pragma unroll

@@ -11,17 +11,21 @@
 //
 //         split    the same with the walk cut into pieces of DEPTH planes. One block a column is few blocks for a
 //                  small domain; but a piece also reads the R planes before and behind it.
-//         columns  16 bytes a load, and no shared memory (radius 1): the neighbours in x and y are in L1, since
-//                  other threads of the block loaded them one plane before. No barrier either.
+//         bricks   16 bytes a load, no shared memory and no walk (radius 1): a thread takes 2 rows of 4 planes, and starts
+//                  all of its loads before it uses the first. The neighbours in x and y are in L1, those in z in
+//                  registers; of 6 planes read, 4 are written, and the blocks behind find the other 2 in L2.
 //         ring     16 bytes a copy: cp.async fetches whole planes with their halo, AHEAD planes before they
 //                  are needed, into a ring of planes in shared memory. The queue is filled from there.
-// Speed:  of columns, the threads that are there: three packs of a queue leave registers for six blocks on a
-//         multiprocessor. Of ring, the planes under way. At radius 4 a cell is read 17 times in its plane, and
-//         what remains is the traffic of shared memory and the instructions.
+// Speed:  of bricks, that blocks take the domain in the order of its addresses, as the copy does: a walk is at a hundred places
+//         of it at once. Of ring, at radius 1 the planes under way; at radius 4 a cell is read 17 times in its plane,
+//         and what is short is instructions.
+// Layout: the halo of ring is whole sectors of 32 bytes wide, though 16 bytes hold the cells that are needed. cp.async
+//         fetches a sector for each 16 bytes of it that go to different sectors of shared memory; shifted by 16
+//         bytes, that is each sector twice.
 // Edge:   as in star_2d.cu, a place beyond the edge is looked up once a thread, not once a plane.
 // Cost:   the halo: (w + 2R) (h + 2R) / (w h) of the tile and (DEPTH + 2R) / DEPTH of the walk, most of it from L2.
-// Wrong still: not yet the copy. The halo's share of a tile is larger than in 2-D, and larger tiles leave too few
-//         threads for their registers.
+// Wrong still: at radius 4 every neighbour in y is read from shared memory for one cell alone, and every thread copies its
+//         part of the halo by itself. tma_3d.cu does neither.
 // Texts: none has three dimensions.
 #include <cuda_pipeline.h>
 
@@ -29,8 +33,10 @@
 
 constexpr int TILE_X = 32, TILE_Y = 8;  // threads of a block; their cells, or packs, are a tile of a plane
 constexpr int THREADS = TILE_X * TILE_Y;
-constexpr int DEPTH = 64, DEPTH_OF_COLUMNS = 32;  // planes that a block walks through
-constexpr int AHEAD = 2;                          // planes on their way
+constexpr int DEPTH = 64;  // planes that a block walks through
+constexpr int AHEAD = 2;   // planes on their way
+constexpr int BRICK_X = 64, BRICK_Y = 4, ROWS = 2,
+              PLANES = 4;  // threads of a block; rows and planes of a thread
 constexpr int MOST_RADIUS = 4;
 
 /// The first cell of this block's tile. Blocks count along x, then y, then z: a grid's y and z are too short.
@@ -42,8 +48,8 @@ __device__ Corner corner_of_tile(const Domain& d, int width, int height, int dep
     const unsigned x = blockIdx.x % across, y = blockIdx.x / across % down, z = blockIdx.x / across / down;
     return {static_cast<int>(x * width), static_cast<int>(y * height), static_cast<int>(z * depth)};
 }
-inline dim3 tiles(const Domain& d, int64_t width, int64_t depth) {
-    return grid_of_tiles(ceil_div(d.nx, width) * ceil_div(d.ny, TILE_Y) * ceil_div(d.nz, depth), 1);
+inline dim3 tiles(const Domain& d, int64_t width, int64_t height, int64_t depth) {
+    return grid_of_tiles(ceil_div(d.nx, width) * ceil_div(d.ny, height) * ceil_div(d.nz, depth), 1);
 }
 
 /// at(dx, dy, dz): the cell so far away.
@@ -139,51 +145,67 @@ __device__ Pack<T, V> pack_of_plane(const T* in, const Domain& d, int64_t place,
     return *reinterpret_cast<const Pack<T, V>*>(&in[z * (d.nx * d.ny) + place]);
 }
 
-template <int V, typename T>
-__global__ void __launch_bounds__(THREADS)
-    star_columns(const T* in, T* out, Domain d, Coefficients<T> c, int depth) {
-    const Corner first = corner_of_tile(d, TILE_X * V, TILE_Y, depth);
-    const int x = first.x + threadIdx.x * V, y = first.y + threadIdx.y;
-    const int end = min(first.z + depth, static_cast<int>(d.nz));
-    if (x >= d.nx || y >= d.ny) return;
-
-    int64_t west = x - 1, east = x + V, north = y - 1, south = y + 1;
+/// INNER: every neighbour in y and z exists, and nothing has to be asked.
+template <bool INNER, int V, typename T>
+__device__ void star_brick(const T* in, T* out, const Domain& d, const Coefficients<T>& c, int x, int y,
+                           int z) {
+    int64_t west = x - 1, east = x + V;
     const bool has_west = d.place(west, d.nx), has_east = d.place(east, d.nx);
-    const bool has_north = d.place(north, d.ny), has_south = d.place(south, d.ny);
-    const unsigned stay = cells_that_stay<1, V>(d, x, y);
-    const int64_t place = d.index(x, y), plane = d.nx * d.ny;
-    // From the start of the row, since west may be at its end.
-    const T* row = &in[d.index(0, y, first.z)];
-    const int64_t to_north = (north - y) * d.nx + x, to_south = (south - y) * d.nx + x;
-
-    Pack<T, V> above, own = pack_of_plane<V>(in, d, place, first.z - 1),
-                      below = pack_of_plane<V>(in, d, place, first.z);
-    for (int z = first.z; z < end; ++z, row += plane) {
-        above = own;
-        own = below;
-        below = pack_of_plane<V>(in, d, place, z + 1);
-        const auto pack = [](const T* cells) { return *reinterpret_cast<const Pack<T, V>*>(cells); };
-        const Pack<T, V> n = has_north ? pack(row + to_north) : Pack<T, V>{};
-        const Pack<T, V> s = has_south ? pack(row + to_south) : Pack<T, V>{};
-        const T w = has_west ? row[west] : T(0), e = has_east ? row[east] : T(0);
-
-        Pack<T, V> result;
+    Pack<T, V> cells[PLANES + 2][ROWS + 2];
+    T w[PLANES][ROWS], e[PLANES][ROWS];
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-            result.at[j] = star<1>(c, [&](int dx, int dy, int dz) {
-                if (dz) return (dz < 0 ? above : below).at[j];
-                if (dy) return (dy < 0 ? n : s).at[j];
-                return j + dx < 0 ? w : j + dx < V ? own.at[j + dx] : e;
-            });
-        put_back<1>(result, own, d, stay, z);
-        *reinterpret_cast<Pack<T, V>*>(&out[z * plane + place]) = result;
-    }
+    for (int k = 0; k < PLANES + 2; ++k)
+#pragma unroll
+        for (int i = 0; i < ROWS + 2; ++i) {
+            const bool above = k == 0 || k == PLANES + 1, beside = i == 0 || i == ROWS + 1;
+            if (above && beside) continue;  // no cell's neighbours
+            int64_t at_y = y + i - 1, at_z = z + k - 1;
+            const bool exists = INNER || (d.place(at_y, d.ny) && d.place(at_z, d.nz));
+            const T* const row = &in[d.index(0, at_y, at_z)];
+            cells[k][i] = {};
+            if (exists) cells[k][i] = *reinterpret_cast<const Pack<T, V>*>(&row[x]);
+            if (above || beside) continue;
+            w[k - 1][i - 1] = exists && has_west ? row[west] : T(0);
+            e[k - 1][i - 1] = exists && has_east ? row[east] : T(0);
+        }
+#pragma unroll
+    for (int k = 0; k < PLANES; ++k)
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i) {
+            const Pack<T, V>& own = cells[k + 1][i + 1];
+            Pack<T, V> result;
+#pragma unroll
+            for (int j = 0; j < V; ++j)
+                result.at[j] = star<1>(c, [&](int dx, int dy, int dz) {
+                    if (dz || dy) return cells[k + 1 + dz][i + 1 + dy].at[j];
+                    return j + dx < 0 ? w[k][i] : j + dx < V ? own.at[j + dx] : e[k][i];
+                });
+#pragma unroll
+            for (int j = 0; j < V; ++j)
+                if (INNER ? d.stays(x + j, 1) : d.stays(x + j, y + i, z + k, 1)) result.at[j] = own.at[j];
+            if (INNER || (y + i < d.ny && z + k < d.nz))
+                *reinterpret_cast<Pack<T, V>*>(&out[d.index(x, y + i, z + k)]) = result;
+        }
 }
 
-/// M: packs that hold the R cells on either side of a pack.
+template <int V, typename T>
+__global__ void __launch_bounds__(BRICK_X* BRICK_Y, 8 / sizeof(T))
+    star_bricks(const T* in, T* out, Domain d, Coefficients<T> c) {
+    const Corner first = corner_of_tile(d, BRICK_X * V, BRICK_Y * ROWS, PLANES);
+    const int x = first.x + threadIdx.x * V, y = first.y + threadIdx.y * ROWS;
+    if (x >= d.nx) return;
+    if (d.inner_y(first.y, first.y + BRICK_Y * ROWS, 1) && d.inner_z(first.z, first.z + PLANES, 1))
+        star_brick<true, V>(in, out, d, c, x, y, first.z);
+    else
+        star_brick<false, V>(in, out, d, c, x, y, first.z);
+}
+
+/// M: packs of halo on either side, whole sectors that hold R cells.
 template <int R, int V, typename T>
 struct Ring {
-    static constexpr int M = (R + V - 1) / V, WIDTH = M + TILE_X + M, HEIGHT = R + TILE_Y + R;
+    static constexpr int SECTOR = 32 / sizeof(T);  // cells
+    static constexpr int M = V == 1 ? R : (R + SECTOR - 1) / SECTOR * SECTOR / V;
+    static constexpr int WIDTH = M + TILE_X + M, HEIGHT = R + TILE_Y + R;
     static constexpr int SLOTS = R + 1 + AHEAD;  // from the plane at hand to the last that is on its way
     Pack<T, V> slot[SLOTS][HEIGHT][WIDTH];
 };
@@ -279,13 +301,13 @@ int main(int argc, char** argv) {
     ladder.variant("naive", "a thread a cell, 6 R + 1 loads", [=](const auto& task) {
         with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
             star_naive<R()>
-                <<<tiles(task.domain, TILE_X, 1), threads>>>(task.in, task.out, task.domain, task.c);
+                <<<tiles(task.domain, TILE_X, TILE_Y, 1), threads>>>(task.in, task.out, task.domain, task.c);
         });
     });
     const auto launch_plane = [=](const auto& task, int depth) {
         with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
-            star_plane<R()><<<tiles(task.domain, TILE_X, depth), threads>>>(task.in, task.out, task.domain,
-                                                                            task.c, depth);
+            star_plane<R()><<<tiles(task.domain, TILE_X, TILE_Y, depth), threads>>>(
+                task.in, task.out, task.domain, task.c, depth);
         });
     };
     ladder.variant("plane", "2.5-D: plane in shared memory, queue in registers",
@@ -293,12 +315,12 @@ int main(int argc, char** argv) {
     ladder.variant("split", "the same in pieces of 64 planes",
                    [=](const auto& task) { launch_plane(task, DEPTH); });
     ladder.variant(
-        "columns", "16 bytes a load, the plane in L1, pieces of 32 planes",
+        "bricks", "2 rows of 4 planes a thread, 16 bytes a load",
         [=](const auto& task) {
             const Domain& d = task.domain;
             with_packs<std::decay_t<decltype(*task.in)>>(d, [&](auto V) {
-                star_columns<V()><<<tiles(d, TILE_X * V(), DEPTH_OF_COLUMNS), threads>>>(
-                    task.in, task.out, d, task.c, DEPTH_OF_COLUMNS);
+                star_bricks<V()><<<tiles(d, BRICK_X * V(), BRICK_Y * ROWS, PLANES), dim3(BRICK_X, BRICK_Y)>>>(
+                    task.in, task.out, d, task.c);
             });
         },
         [](const auto& job) { return job.radius == 1 ? "" : "written for radius 1"; });
@@ -310,8 +332,8 @@ int main(int argc, char** argv) {
                 constexpr int bytes = sizeof(Ring<R(), V(), T>);
                 CHECK_CUDA_CALL(cudaFuncSetAttribute(star_ring<R(), V(), T>,
                                                      cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-                star_ring<R(), V()>
-                    <<<tiles(d, TILE_X * V(), DEPTH), threads, bytes>>>(task.in, task.out, d, task.c, DEPTH);
+                star_ring<R(), V()><<<tiles(d, TILE_X * V(), TILE_Y, DEPTH), threads, bytes>>>(
+                    task.in, task.out, d, task.c, DEPTH);
             });
         });
     });

@@ -217,7 +217,8 @@ inline void Stencil::declare_sizes() {
                   "--nx 67 --ny 11 --nz 1",
                   "--nx 33 --ny 9 --nz 13",
                   "--nx 64 --ny 8 --nz 11",
-                  "--nx 131 --ny 17 --nz 10"};
+                  "--nx 131 --ny 17 --nz 10",
+                  "--nx 140 --ny 26 --nz 14"};
         program.large_sizes = {"--nx 301 --ny 203 --nz 107", "--nx 5 --ny 7 --nz 131101",
                                "--nx 5 --ny 1048583 --nz 7 --boundary clamp",
                                "--nx 1301 --ny 1297 --nz 1303 --boundary periodic",
