@@ -2,18 +2,20 @@
 //
 // Idea:   everything before, and what still costs time then, which is what a scheduler issues besides multiply-adds, and
 //         when it issues nothing at all:
-//         barriers: small blocks, three or four on a multiprocessor. While one waits, the others multiply.
+//         barriers: small blocks, four or five on a multiprocessor. While one waits, the others multiply, and two buffers
+//         are enough for each.
 //         copies: addresses are kept and moved on, not computed; k's odd end comes first, so that the loop has no test
 //         (multiply_tile). B comes by cp.async; A through registers, 16 bytes a load, to be transposed on the way:
 //         cp.async would need four times the copies.
 //         registers: a multiply-add reads three, which lie in two banks. In the order of Results::add the factor from B
 //         stays for a whole column of results, and only two are read.
-//         the tile: 96 x 128 where that shares C out as evenly as 64 x 128 does.
-// Formula: 8 x 8 results a thread: 4 reads for 64 multiply-adds; 12 x 8: 5 for 96. So multiply-adds are 94 and 95 % of
+//         the tile: 64 x 128, or 32 x 64 where C has so few of those that multiprocessors stand idle (largest_share).
+// Formula: 8 x 8 results a thread: 4 reads for 64 multiply-adds; 4 x 4: 2 for 16. So multiply-adds are 94 and 89 % of
 //         what is issued, before any copy.
-// Cost:   a step of 16 along k is unrolled: 19 and 27 KB of code for the loop.
-// Wrong still: whether the compiler finds registers in different banks hangs on small things in the source. And tensor
-//         cores do this many times faster, for products that need not be float's.
+// Cost:   a step along k is unrolled: 18 and 10 KB of code for the loop.
+// Wrong still: whether the compiler finds registers in different banks hangs on small things in the source: the order that
+//         begins with the last column (FROM_LAST) was found by trying. And tensor cores do this many times faster, for
+//         products that need not be float's.
 // Texts: none goes this far.
 #include "sgemm.cuh"
 
@@ -22,7 +24,7 @@
 int main(int argc, char** argv) {
     Matmul ladder("sgemm", "Multiplies floats on CUDA cores: the top rung.", argc, argv);
     ladder.float_variant("tile_64x128", "8 x 8 results a thread, 4 blocks", launch_sgemm<Sgemm64x128>);
-    ladder.float_variant("tile_96x128", "12 x 8 results a thread, 3 blocks", launch_sgemm<Sgemm96x128>);
+    ladder.float_variant("tile_32x64", "4 x 4 results a thread, 5 blocks", launch_sgemm<Sgemm32x64>);
     ladder.float_variant("sgemm", "the tile that the size asks for", [](auto t) { launch_sgemm(t); });
     add_cublas(ladder);
     ladder.sweep_sizes(

@@ -30,7 +30,7 @@ Slices slices(int64_t m, int64_t n, int64_t k, int multiprocessors) {
 template <int V>
 __global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V))
     multiply_slices(Task<float> t, Slices slices) {
-    __shared__ S::Shared stages;
+    __shared__ S::Shared buffers;
     const int slice = tile_y(), first = slice * slices.length;
     if (slice >= slices.count) return;
     Task<float> part = t;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V))
     part.ldc = t.n;
     part.alpha = 1;
     part.beta = 0;
-    multiply_tile<S, V>(part, blockIdx.x, stages);
+    multiply_tile<S, V>(part, blockIdx.x, buffers);
 }
 
 __global__ void add_slices(Task<float> t, int count) {

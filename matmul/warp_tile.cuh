@@ -142,13 +142,16 @@ class Results {
         return f;
     }
 
-    /// Down one column of results and up the next, so that each multiply-add has a factor from the one before.
+    /// Down one column of results and up the next, so that each multiply-add has a factor from the one before. FROM_LAST
+    /// begins with the last column: the compiler then finds other registers.
+    template <bool FROM_LAST = false>
     __device__ void add(const Fragments<Tile>& f) {
 #pragma unroll
-        for (int j = 0; j < TN; ++j)
+        for (int column = 0; column < TN; ++column)
 #pragma unroll
             for (int step = 0; step < TM; ++step) {
-                const int i = j % 2 ? TM - 1 - step : step;
+                const int j = FROM_LAST ? TN - 1 - column : column;
+                const int i = column % 2 ? TM - 1 - step : step;
                 sum[i][j] += f.a[i / 4].at[i % 4] * f.b[j / 4].at[j % 4];
             }
     }
