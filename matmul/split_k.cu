@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     ladder.needs_workspace([](const Shape& s, const DeviceInfo& device) -> int64_t {
         return slices(s.m, s.n, s.k, device.multiprocessors).count * s.m * s.n;
     });
-    ladder.float_variant("whole", "a block sums all of k", launch_sgemm<S>);
+    ladder.float_variant("whole", "a block sums all of k", [](auto t) { launch_sgemm(t, t.m); });
     ladder.float_variant("split", "slices of k that fill the GPU, 2 launches", launch_split);
     add_cublas(ladder);
     ladder.sweep_sizes({"--m 128 --n 128 --k 262144", "--m 256 --n 256 --k 65536",
