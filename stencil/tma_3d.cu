@@ -20,9 +20,9 @@
 //         cells there costs the loop registers that it does not have (tma_2d.cu does it).
 // Cost:   sm_90 only; rows must be multiples of 16 bytes. 144 x 32 cells are fetched for 128 x 24, of 4 bytes, at R = 4.
 // Wrong still: half of what L2 sends crosses from one half of it to the other, a link that the copy alone nearly fills; so
-//         the halo, though it comes from L2, still costs time. Blocks that share it (multicast to a cluster) wait for
-//         each other at every plane, which costs more.
-// Texts: none. Partial sums in place of a queue: semi-stencils; la Cruz and Araya-Polo, "Algorithm 942: Semi-Stencil" (2014).
+//         the halo, though it comes from L2, still costs time. Two blocks of a cluster that share it by multicast were
+//         tried, and were slower.
+// Texts: none. Partial sums in place of a queue: semi-stencils; de la Cruz and Araya-Polo, "Algorithm 942: Semi-Stencil" (2014).
 #include "copy_engine.cuh"
 #include "packs.cuh"
 
@@ -196,6 +196,13 @@ int main(int argc, char** argv) {
     Stencil ladder("tma_3d", "The star in three dimensions with planes by Hopper's bulk tensor copies.", argc,
                    argv, star_3d, MOST_RADIUS);
     ladder.takes_radius(MOST_RADIUS);
+    // The family's sizes are mostly refused here: rows of 16 bytes, several tiles each way, several pieces, every radius.
+    for (const char* size :
+         {"--nx 4 --ny 3 --nz 300", "--nx 132 --ny 25 --nz 17 --boundary zero", "--nx 516 --ny 61 --nz 70",
+          "--nx 128 --ny 24 --nz 8 --boundary zero --type double", "--nx 390 --ny 97 --nz 40 --type double",
+          "--nx 516 --ny 61 --nz 70 --radius 1", "--nx 260 --ny 100 --nz 90 --radius 2 --boundary zero",
+          "--nx 258 --ny 49 --nz 65 --radius 3 --type double"})
+        ladder.test_sizes().push_back(size);
     ladder.variant(
         "tma", "planes by the copy engine, sums in registers",
         [](const auto& task) {
