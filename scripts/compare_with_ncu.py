@@ -23,7 +23,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = [(127, 65, "float"), (256, 512, "double")]  # rows, columns and type of the transposed matrix: ragged, and not
-NOT_SIMULATED = {"tma"}  # Hopper's copy engine
+NOT_COUNTED = {"tma"}  # what Hopper's copy engine moves
 SECONDS = 900
 LAUNCHES = 600  # of a program, at most: ncu takes a tenth of a second for each
 
@@ -276,7 +276,7 @@ def programs(folder):
     patterns = folder / "tests" / "simulator" / "patterns"
     found = [("patterns", "patterns", [str(patterns)])] if patterns.exists() else []
     for program in sorted((folder / "transpose").glob("*")):
-        if not program.is_file() or not os.access(program, os.X_OK) or program.suffix or program.name in NOT_SIMULATED:
+        if not program.is_file() or not os.access(program, os.X_OK) or program.suffix or program.name in NOT_COUNTED:
             continue
         # A library's kernels are not simulated.
         listed = [line.split() for line in execute([str(program), "--list"], None, program.name).splitlines()]

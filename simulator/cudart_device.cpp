@@ -142,8 +142,6 @@ template <bool Twelve> cudaError_t fill_properties(void* to, int device) {
     return cudaSuccess;
 }
 
-cudaError_t encode_nothing() { return cudaSuccess; }
-
 bool switched(const char* name, bool normally) {
     const char* value = std::getenv(name);
     return value && *value ? *value != '0' : normally;
@@ -234,7 +232,7 @@ cudaError_t cudaGetDeviceFlags(unsigned* flags) { return give(flags, 0); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
                                              unsigned long long, cudaDriverEntryPointQueryResult* status) {
     bool known = std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0;
-    *function = known ? reinterpret_cast<void*>(encode_nothing) : nullptr;
+    *function = known ? tensor_map_encoder() : nullptr;
     if (status) *status = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return known || status ? cudaSuccess : remember(cudaErrorSymbolNotFound);
 }

@@ -33,7 +33,6 @@ std::string reason_for(const Instruction& in) {
     auto is = [&](const char* prefix) { return what.starts_with(prefix); };
     bool hopper =
         is("wgmma") || is("cp.async.bulk") || is("cp.reduce") || what.find("tensormap") != std::string::npos;
-    if (is("cp.async.bulk.tensor")) what = "cp.async.bulk.tensor";
     if (is("wgmma")) what = what.substr(0, what.find('.', what.find('.') + 1));
     return say(what, ", ", place.substr(place.rfind('/') + 1),
                hopper ? ": needs an sm_90 GPU" : ": not known to the simulator");

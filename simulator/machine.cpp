@@ -113,7 +113,8 @@ void Block::start(Launch& l, uint32_t number) {
     id[2] = number / (l.grid[0] * l.grid[1]);
     ended = false;
     start_time = next_time();
-    dynamic_offset = (l.function->shared_bytes + 15) & ~15;
+    int mask = l.function->dynamic_alignment - 1;
+    dynamic_offset = (l.function->shared_bytes + mask) & ~mask;
     shared.size = dynamic_offset + l.dynamic_shared;
     shared_storage.assign(shared.size + 16, kSharedPoison);
     shared.data = shared_storage.data();

@@ -1,4 +1,4 @@
-// cp.async, cp.async.bulk without tensors, mbarriers and addresses in a cluster.
+// cp.async, mbarriers and addresses in a cluster.
 //
 // The bytes of an asynchronous copy are taken when it is issued and land in shared memory when they are
 // waited for, so that a forgotten wait is seen.
@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "access.h"
+#include "async.h"
 #include "opcode_templates.h"
 
 namespace ladder {
@@ -30,10 +31,12 @@ template <class F> void land(Warp& w, F which) {
     w.changed_memory = true;
 }
 
-void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char* from, int bytes, int valid,
-           Mbarrier* by) {
+}  // namespace
+
+void issue(Warp& w, const Instruction& in, int lane, Block* to, uint64_t offset, const char* from, int bytes,
+           int valid, Mbarrier* by) {
     for (int at = 0; at < bytes; at += 16) {
-        PendingCopy c{to.owner[lane], to.address[lane] + at, lane, std::min(16, bytes - at)};
+        PendingCopy c{to, offset + at, lane, std::min(16, bytes - at)};
         c.group = w.committed[lane];
         c.mbarrier = by;
         c.in = &in;
@@ -43,6 +46,7 @@ void issue(Warp& w, const Instruction& in, int lane, const Reach& to, const char
     }
 }
 
+namespace {
 /// cp.async [to], [from], size{, bytes to copy}
 void copy_async(Warp& w, const Instruction& in) {
     int bytes = w.at<int32_t>(in.source[0])[w.first()], valid[kLanes];
@@ -68,7 +72,9 @@ void copy_async(Warp& w, const Instruction& in) {
                   memory().describe(part.address[l])});
         });
     }
-    for_lanes(all, [&](int l) { issue(w, in, l, to, from.host[l], bytes, valid[l], nullptr); });
+    for_lanes(all, [&](int l) {
+        issue(w, in, l, to.owner[l], to.address[l], from.host[l], bytes, valid[l], nullptr);
+    });
 }
 
 void commit_group(Warp& w, const Instruction&) {
@@ -83,6 +89,8 @@ void wait_group(Warp& w, const Instruction& in) {
 void wait_all(Warp& w, const Instruction&) {
     land(w, [&](auto& c) { return (w.mask >> c.lane & 1) && !c.mbarrier; });
 }
+
+}  // namespace
 
 // mbarriers. Their state is kept outside of the shared memory, which holds only a copy for those who look.
 Mbarrier& mbarrier_at(Warp& w, const Instruction& in, int lane, Reach& r) {
@@ -105,6 +113,7 @@ void complete_phase(Warp& w, Mbarrier& m) {
         for (Warp& other : b->warps) land(other, [&](auto& c) { return c.mbarrier == &m; });
 }
 
+namespace {
 uint64_t token(const Mbarrier& m) {
     return static_cast<uint64_t>(m.phase) << 63 | static_cast<uint32_t>(m.pending);
 }
@@ -184,53 +193,6 @@ void copy_arrive(Warp& w, const Instruction& in) {
     });
 }
 
-/// cp.async.bulk [shared], [global], size, [mbarrier] and cp.async.bulk [global], [shared], size
-template <bool Load> void bulk_copy(Warp& w, const Instruction& in) {
-    Reach to, from, by;
-    reach(w, in, 0, 16, to);
-    reach(w, in, 1, 16, from);
-    if (Load) reach(w, in, 2, 8, by);
-    for_lanes(w.mask, [&](int l) {
-        size_t bytes = w.at<uint32_t>(in.source[0])[l];
-        Region *target = to.region[l], *source = from.region[l];
-        bool fits = (Load ? to : from).owner[l] && target && source &&
-                    target->contains(to.address[l], bytes) && source->contains(from.address[l], bytes);
-        if (!fits || bytes % 16) {
-            w.mask = 1u << l;
-            stop(w, in, kErrorIllegalAddress,
-                 {"out of bounds",
-                  say("A bulk copy of ", bytes,
-                      " bytes does not fit its source or destination (or is no multiple of 16)."),
-                  memory().describe((Load ? from : to).address[l])});
-        }
-        uint64_t to_offset = to.address[l] - target->base, from_offset = from.address[l] - source->base;
-        for (size_t at = 0; races_on && at < bytes; at += 16) {
-            check_race(w, in, {*source, from.owner[l], from_offset + at, 16, l, false, false});
-            if (!Load) check_race(w, in, {*target, nullptr, to_offset + at, 16, l, true, false});
-        }
-        if (target->tracked) target->written.set(to_offset, bytes);
-        if (Load) {
-            Mbarrier& m = mbarrier_at(w, in, l, by);
-            issue(w, in, l, to, from.host[l], bytes, bytes, &m);
-            m.transactions -= bytes;
-            complete_phase(w, m);
-        } else {
-            std::memcpy(to.host[l], from.host[l], bytes);
-            w.changed_memory = true;
-        }
-    });
-}
-
-Handler select_bulk(Opcode& op) {
-    if (op.has("prefetch") || op.has("commit_group") || op.has("wait_group")) {
-        op.operands = op.has("prefetch") ? "mu" : op.has("wait_group") ? "u" : "";
-        return nothing;
-    }
-    if (op.has("tensor") || op.has("multicast::cluster") || op.spaces.size() != 2) return nullptr;
-    bool load = op.spaces[1] == Space::Global;
-    op.operands = load ? "mmum?l" : "mmu?l";
-    return load ? bulk_copy<true> : op.spaces[0] == Space::Global ? bulk_copy<false> : nullptr;
-}
 Handler select_cp(Opcode& op) {
     if (!op.has("async")) return nullptr;
     if (op.has("bulk")) return select_bulk(op);

@@ -46,7 +46,8 @@ class Parser {
  private:
     struct Symbol {
         Space space;
-        int64_t address;  ///< offset in its space; global and constant: host address; of_module: its number
+        int64_t
+            address;  ///< offset in its space; global, constant: host address; of_module: number; dynamic: alignment
         int size;
         bool dynamic = false;
         bool of_module = false;  ///< shared, and each kernel has its own place for it

@@ -106,10 +106,12 @@ void Parser::declare_variable(Space space, bool external) {
         if (space == Space::Shared) {
             s.dynamic = external && d.open;
             s.of_module = !s.dynamic && !(function_ && function_->entry);
-            if (s.of_module) {
+            if (s.dynamic) {
+                s.address = d.align;
+            } else if (s.of_module) {
                 s.address = module_shared_.size();
                 module_shared_.push_back(d);
-            } else if (!s.dynamic) {
+            } else {
                 place(function_->shared_bytes);
             }
         } else if (space == Space::Local) {

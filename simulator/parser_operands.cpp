@@ -120,7 +120,10 @@ Parser::Register Parser::source(string_view name, Type type) {
         function_->shared_variables[s->address] = 0;
         return {preset(module_shared_address, s->address, width == 8), pointer};
     }
-    if (s->dynamic) return {preset(dynamic_shared_address, 0, width == 8), pointer};
+    if (s->dynamic) {
+        function_->dynamic_alignment = std::max(function_->dynamic_alignment, static_cast<int>(s->address));
+        return {preset(dynamic_shared_address, 0, width == 8), pointer};
+    }
     if (s->space == Space::Local) return {preset(local_address, s->address, width == 8), pointer};
     if (s->space == Space::CallParameter) fail("the address of a call parameter cannot be taken");
     return {splat(s->address, pointer), pointer};
@@ -204,7 +207,8 @@ void Parser::parse_address(Opcode& op, int which) {
     } else {
         a.displacement = integer(name);
     }
-    if (accept("+") || peek() != "]") a.displacement += integer(next());
+    if (accept("+") || (peek() != "]" && peek() != ",")) a.displacement += integer(next());
+    if (op.has("tensor") && accept(",")) parse_vector(op);  // [map, {x, y}]
     expect("]");
 }
 }  // namespace ladder

@@ -90,6 +90,7 @@ struct Function {
     std::vector<Preset> presets;
     std::vector<Parameter> parameters, results;
     int parameter_bytes = 0, shared_bytes = 0, local_bytes = 0;
+    int dynamic_alignment = 16;  ///< of the shared memory whose size the launch says
     /// Shared variables that other functions may name, too: by number, those that this function names and, when the
     /// module is complete, an entry's offset of each that it or a function it calls names.
     std::map<int, int> shared_variables;

@@ -63,6 +63,9 @@ cudaError_t prepare_launch(const void* symbol, dim3 grid, dim3 block, void** arg
 cudaError_t check_launch(Launch& l);
 cudaError_t run_launch(Launch l, int operation);
 
+/// The driver's cuTensorMapEncodeTiled.
+void* tensor_map_encoder();
+
 CUstream_st& stream_of(cudaStream_t stream);
 /// The device of the calling thread, and that of a stream: the default stream is the current device's. (It is one for
 /// all devices here, so that some orders between devices are not missed where they should be.)

@@ -84,11 +84,17 @@ class Claims(unittest.TestCase):
     def test_explain_needs_no_check(self):
         self.assertIn("32.00 wavefronts", simulate("transpose/shared", "--explain", "--check", "none")[1])
 
+    def test_the_copy_engines_swizzle_leaves_no_conflicts(self):
+        for element in ("float", "double"):
+            counts = self.counts("tma", "tma", "--type", element)
+            for place in ("shared_load", "shared_store"):
+                self.assertEqual((counts[place + "_wavefronts"], counts[place + "_ideal"]), (4, 4), (place, element))
+
     def test_what_only_a_gpu_can_run_is_skipped(self):
-        code, stdout, stderr, records = simulate("transpose/tma")
+        code, stdout, stderr, records = simulate("tests/not_simulated")
         self.assertEqual(code, 77)
-        self.assertEqual(records["tma"]["status"], "skipped")
-        self.assertIn("needs an sm_90 GPU", records["tma"]["reason"])
+        self.assertEqual(records["wgmma"]["status"], "skipped")
+        self.assertIn("needs an sm_90 GPU", records["wgmma"]["reason"])
         self.assertIn("needs an sm_90 GPU", stderr.splitlines()[-1])
         self.assertIn("skipped", stdout)
 
