@@ -229,6 +229,14 @@ class MatmulClaims(unittest.TestCase):
                 more = counts["unpitched"][way + "_sectors"] / counts["pitched"][way + "_sectors"]
                 self.assertTrue(1.1 < more <= 1.25 if packed else more == 1, (width, way, more))
 
+    def test_sgemm_takes_small_tiles_for_what_does_not_go_round(self):
+        # The simulated GPU has 8 multiprocessors: one large tile for each; two for seven of them and one for the last; a
+        # single one; one for each and one more.
+        for m, choice in ((512, "large"), (960, "large"), (64, "small"), (576, "both")):
+            counts = self.counts("sgemm", "--m", str(m), "--n", "128", "--k", "32")
+            same = [name for name in ("tile_64x128", "tile_32x64") if counts["sgemm"] == counts[name]]
+            self.assertEqual(same, {"large": ["tile_64x128"], "small": ["tile_32x64"], "both": []}[choice], m)
+
     def test_a_transposed_tile_costs_32_wavefronts_a_store_and_padded_or_swizzled_one(self):
         counts = self.counts("padded")
         stores = {name: counts[name]["shared_store_wavefronts"] for name in ("transposed", "padded", "swizzled")}
