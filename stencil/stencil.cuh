@@ -147,7 +147,7 @@ inline Stencil::Stencil(const char* name, const char* about, int argc, char** ar
         nx = ny = dimensions == 2 ? 8192 : 384;
         if (dimensions == 3) nz = 384;
         const bool plane = dimensions == 2;
-        line.size("--nx", nx, 0, MAX_SIDE, plane ? 300 : 70, "cells in x, where neighbours lie side by side");
+        line.size("--nx", nx, 0, MAX_SIDE, plane ? 300 : 68, "cells in x, where neighbours lie side by side");
         line.size("--ny", ny, 0, MAX_SIDE, plane ? 70 : 24, "cells in y");
         if (dimensions == 3) line.size("--nz", nz, 0, MAX_SIDE, 20, "cells in z");
         line.size_of_all("--n",
