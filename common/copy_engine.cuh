@@ -49,6 +49,11 @@ __device__ inline uint32_t shared_address(const void* pointer) {
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/// What this thread wrote to shared memory before comes before what the copy engine reads or writes there after.
+__device__ inline void before_the_copy_engine() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
 /// Bytes that are to arrive in shared memory, round after round: in each, one thread says how many, and all may wait.
 class Arrivals {
     uint64_t barrier;
@@ -57,7 +62,7 @@ class Arrivals {
     /// By one thread, once; then __syncthreads(), since nobody may wait at a barrier that is not yet there.
     __device__ void begin() {
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&barrier)) : "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        before_the_copy_engine();
     }
     __device__ void expect(int bytes) {
         asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(shared_address(&barrier)),
@@ -80,8 +85,7 @@ class Arrivals {
     __device__ void fetch(void* to, const CUtensorMap& map, int x, int y) {
         asm volatile(
             "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
-            "%3}], "
-            "[%4];" ::"r"(shared_address(to)),
+            "%3}], [%4];" ::"r"(shared_address(to)),
             "l"(&map), "r"(x), "r"(y), "r"(shared_address(&barrier))
             : "memory");
     }
@@ -93,8 +97,3 @@ class Arrivals {
             : "memory");
     }
 };
-
-/// What this thread wrote to shared memory before comes before what the copy engine reads or writes there after.
-__device__ inline void before_the_copy_engine() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}

@@ -20,6 +20,11 @@ void with_packs(const Domain& d, const F& f) {
         f(std::integral_constant<int, 1>());
 }
 
+/// The packs of halo on either side of a tile in shared memory whose cells reach R cells far: as many as fill sectors of 32
+/// bytes, so that a sector lies there as it does in global memory. (A copy fetches one for each sector that it fills.)
+template <int R, int V, typename T, int SECTOR = 32 / sizeof(T)>
+constexpr int HALO_PACKS = V == 1 ? R : ceil_div(R, SECTOR) * (SECTOR / V);
+
 /// The pack whose first cell is (x, y, z), under the rule.
 template <int V, typename T>
 __device__ Pack<T, V> read_pack(const T* in, const Domain& d, int64_t x, int64_t y, int64_t z = 0) {

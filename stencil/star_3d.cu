@@ -33,10 +33,10 @@
 
 constexpr int TILE_X = 32, TILE_Y = 8;  // threads of a block; their cells, or packs, are a tile of a plane
 constexpr int THREADS = TILE_X * TILE_Y;
-constexpr int DEPTH = 64;  // planes that a block walks through
-constexpr int AHEAD = 2;   // planes on their way
-constexpr int BRICK_X = 64, BRICK_Y = 4, ROWS = 2,
-              PLANES = 4;  // threads of a block; rows and planes of a thread
+constexpr int DEPTH = 64;                 // planes that a block walks through
+constexpr int AHEAD = 2;                  // planes on their way
+constexpr int BRICK_X = 64, BRICK_Y = 4;  // threads of a block
+constexpr int ROWS = 2, PLANES = 4;       // of a brick, which a thread has
 constexpr int MOST_RADIUS = 4;
 
 /// The first cell of this block's tile. Blocks count along x, then y, then z: a grid's y and z are too short.
@@ -200,12 +200,10 @@ __global__ void __launch_bounds__(BRICK_X* BRICK_Y, 8 / sizeof(T))
         star_brick<false, V>(in, out, d, c, x, y, first.z);
 }
 
-/// M: packs of halo on either side, whole sectors that hold R cells.
+/// M: packs of halo on either side.
 template <int R, int V, typename T>
 struct Ring {
-    static constexpr int SECTOR = 32 / sizeof(T);  // cells
-    static constexpr int M = V == 1 ? R : (R + SECTOR - 1) / SECTOR * SECTOR / V;
-    static constexpr int WIDTH = M + TILE_X + M, HEIGHT = R + TILE_Y + R;
+    static constexpr int M = HALO_PACKS<R, V, T>, WIDTH = M + TILE_X + M, HEIGHT = R + TILE_Y + R;
     static constexpr int SLOTS = R + 1 + AHEAD;  // from the plane at hand to the last that is on its way
     Pack<T, V> slot[SLOTS][HEIGHT][WIDTH];
 };

@@ -23,7 +23,7 @@ constexpr int TILE_ROWS = THREADS_Y * ROWS;
 /// What is fetched: the tile, a row above and below, and a sector (32 bytes) on either side.
 template <typename T>
 struct Box {
-    static constexpr int V = 16 / sizeof(T), HALO = 2;  // packs
+    static constexpr int V = 16 / sizeof(T), HALO = HALO_PACKS<1, V, T>;
     static constexpr int WIDTH = HALO + PACKS + HALO, HEIGHT = TILE_ROWS + 2;
     Pack<T, V> at[HEIGHT][WIDTH];
 };

@@ -34,19 +34,18 @@ constexpr int MOST_RADIUS = 4;
 /// A plane of the tile with its halo.
 template <int R, typename T>
 struct alignas(128) Plane {
-    static constexpr int V = 16 / sizeof(T), SECTOR = 32 / sizeof(T);
-    static constexpr int HALO = (R + SECTOR - 1) / SECTOR * SECTOR / V;  // packs
+    static constexpr int V = 16 / sizeof(T), HALO = HALO_PACKS<R, V, T>;
     static constexpr int WIDTH = HALO + LANES + HALO, HEIGHT = R + TILE_ROWS + R;
     Pack<T, V> at[HEIGHT][WIDTH];
 };
 
-/// What a thread knows of its place.
+/// Where a block is.
 struct Place {
     int x0, y0, z0;  ///< of the tile's first cell, in the first plane of its piece
     int planes;      ///< of the piece
 };
 
-/// Walks through a piece, upwards or DOWN.
+/// Walks through the planes of a piece, upwards or DOWN.
 template <int R, bool DOWN, typename T>
 __device__ void walk(const CUtensorMap& map, const T* in, T* out, const Domain& d, const Coefficients<T>& c,
                      const Place& place, Plane<R, T>* slot, Arrivals* arrivals) {
@@ -54,9 +53,8 @@ __device__ void walk(const CUtensorMap& map, const T* in, T* out, const Domain& 
     constexpr int V = Tile::V, HALO = Tile::HALO, WIDTH = Tile::WIDTH;
     constexpr int REACH = (R + V - 1) / V;  // packs that hold the neighbours in x on one side
     constexpr int DZ = DOWN ? -1 : 1;
-    const auto c_behind = [&](int k) {
-        return c[6 * k + (DOWN ? 0 : -1)];
-    };  // of the k-th cell behind, along the walk
+    // The weights of the k-th cell behind and of the k-th ahead, along the walk.
+    const auto c_behind = [&](int k) { return c[6 * k + (DOWN ? 0 : -1)]; };
     const auto c_ahead = [&](int k) { return c[6 * k + (DOWN ? -1 : 0)]; };
 
     const int x = place.x0 + threadIdx.x * V, y = place.y0 + threadIdx.y * ROWS, across = HALO + threadIdx.x;
