@@ -13,24 +13,24 @@
 #include "cublas.cuh"
 #include "sgemm.cuh"
 
-using S = Sgemm64x128;
+using Tile = LargeTile;
 constexpr int SHORTEST = 256;  // elements of k; a multiple of 4, so that each slice starts at 16 bytes
 
 struct Slices {
     int count, length;  ///< the last may be shorter
 };
 Slices slices(int64_t m, int64_t n, int64_t k, int multiprocessors) {
-    const int64_t wanted = std::max<int64_t>(1, S::BLOCKS * multiprocessors / tiles_of<S>(m, n));
-    const int64_t length =
-        std::max<int64_t>(SHORTEST, ceil_div(ceil_div(k, wanted), S::Tile::BK) * S::Tile::BK);
+    const int64_t wanted =
+        std::max<int64_t>(1, blocks_a_multiprocessor(4) * multiprocessors / tiles_of<Tile>(m, n));
+    const int64_t length = std::max<int64_t>(SHORTEST, ceil_div(ceil_div(k, wanted), Tile::BK) * Tile::BK);
     return {static_cast<int>(std::max<int64_t>(1, ceil_div(k, length))), static_cast<int>(length)};
 }
 
 /// Part `slice` of the workspace becomes the product of A's and B's part.
 template <int V>
-__global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V))
+__global__ void __launch_bounds__(Tile::THREADS, blocks_a_multiprocessor(V))
     multiply_slices(Task<float> t, Slices slices) {
-    __shared__ S::Shared buffers;
+    __shared__ Buffers<Tile> buffers;
     const int slice = tile_y(), first = slice * slices.length;
     if (slice >= slices.count) return;
     Task<float> part = t;
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(S::Tile::THREADS, S::blocks(V))
     part.ldc = t.n;
     part.alpha = 1;
     part.beta = 0;
-    multiply_tile<S, V>(part, blockIdx.x, buffers);
+    multiply_tile<Tile, V>(part, blockIdx.x, buffers);
 }
 
 __global__ void add_slices(Task<float> t, int count) {
@@ -55,7 +55,7 @@ __global__ void add_slices(Task<float> t, int count) {
 void launch_split(const Task<float>& t) {
     const Slices parts = slices(t.m, t.n, t.k, t.multiprocessors);
     const auto kernel = in_fours(t) ? multiply_slices<4> : multiply_slices<1>;
-    kernel<<<grid_of_tiles(tiles_of<S>(t.m, t.n), parts.count), S::Tile::THREADS>>>(t, parts);
+    kernel<<<grid_of_tiles(tiles_of<Tile>(t.m, t.n), parts.count), Tile::THREADS>>>(t, parts);
     add_slices<<<t.tiles(8, 32), dim3(32, 8)>>>(t, parts.count);
 }
 
