@@ -30,7 +30,6 @@ template <class F> void land(Warp& w, F which) {
     w.copies.erase(landed, w.copies.end());
     w.changed_memory = true;
 }
-
 }  // namespace
 
 void issue(Warp& w, const Instruction& in, int lane, Block* to, uint64_t offset, const char* from, int bytes,
@@ -89,7 +88,6 @@ void wait_group(Warp& w, const Instruction& in) {
 void wait_all(Warp& w, const Instruction&) {
     land(w, [&](auto& c) { return (w.mask >> c.lane & 1) && !c.mbarrier; });
 }
-
 }  // namespace
 
 // mbarriers. Their state is kept outside of the shared memory, which holds only a copy for those who look.

@@ -58,6 +58,13 @@ template <bool Load> void tensor_copy(Warp& w, const Instruction& in) {
             w.mask = 1u << l;
             stop(w, in, kErrorIllegalInstruction, {what, text, place});
         };
+        auto touch = [&](Region* region, Block* owner, uint64_t address, int n, bool reads) {
+            Reach place;
+            place.region[l] = region;
+            place.owner[l] = owner;
+            place.address[l] = address;
+            observe_lane(w, in, place, l, n, reads, !reads);
+        };
         TensorMap map = {};
         if (const char* at = host_of(w, l, maps.address[l], sizeof map)) std::memcpy(&map, at, sizeof map);
         if (map.magic != TensorMap::kMagic || in.list.size() != map.rank)
@@ -99,15 +106,8 @@ template <bool Load> void tensor_copy(Warp& w, const Instruction& in) {
                 uint64_t skipped = begin * map.pitches[0], n = (end - begin) * map.pitches[0];
                 uint64_t offset = row_offset + (first[0] + x + begin) * map.pitches[0];
                 uint64_t to = map.swizzled(box_offset);
-                auto touch = [&](Region* region, Block* owner, uint64_t address, bool reads) {
-                    Reach place;
-                    place.region[l] = region;
-                    place.owner[l] = owner;
-                    place.address[l] = address;
-                    observe_lane(w, in, place, l, static_cast<int>(n), reads, !reads);
-                };
-                if (n) touch(array, nullptr, array->base + offset, Load);
-                if (n && !Load) touch(&block->shared, block, to + skipped, true);
+                if (n) touch(array, nullptr, array->base + offset, n, Load);
+                if (n && !Load) touch(&block->shared, block, to + skipped, n, true);
                 if (Load) {
                     char chunk[16] = {};
                     if (n) std::memcpy(chunk + skipped, array->data + offset, n);
@@ -125,7 +125,6 @@ template <bool Load> void tensor_copy(Warp& w, const Instruction& in) {
         w.changed_memory = true;
     });
 }
-
 }  // namespace
 
 Handler select_bulk(Opcode& op) {
@@ -135,13 +134,12 @@ Handler select_bulk(Opcode& op) {
     }
     if (op.has("multicast::cluster") || op.has("L2::cache_hint") || op.has("im2col") || op.spaces.size() != 2)
         return nullptr;
+    bool load = op.spaces[1] == Space::Global;
     if (op.has("tensor")) {  // the map's address is generic
-        bool load = op.spaces[1] == Space::Global;
         (load ? op.spaces[1] : op.in.space) = Space::Generic;
         op.operands = load ? "mmm" : "mm";
         return load ? tensor_copy<true> : tensor_copy<false>;
     }
-    bool load = op.spaces[1] == Space::Global;
     op.operands = load ? "mmum?l" : "mmu?l";
     return load ? bulk_copy<true> : op.spaces[0] == Space::Global ? bulk_copy<false> : nullptr;
 }

@@ -46,8 +46,8 @@ class Parser {
  private:
     struct Symbol {
         Space space;
-        int64_t
-            address;  ///< offset in its space; global, constant: host address; of_module: number; dynamic: alignment
+        /// Offset in its space; global and constant: host address; of_module: its number; dynamic: its alignment.
+        int64_t address;
         int size;
         bool dynamic = false;
         bool of_module = false;  ///< shared, and each kernel has its own place for it
