@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../simulator/simulator_api.h"
 #include "options.hpp"
 #include "statistics.hpp"
 #include "verify.hpp"
@@ -84,12 +85,11 @@ struct Problem {
 enum class Status { ok, wrong, skipped, unchecked };
 const char* name_of(Status status);
 
-/// What the simulator counted in one launch of a variant; per request, NaN where there was none.
-struct Counts {
-    double shared_load_wavefronts, shared_load_ideal, shared_store_wavefronts, shared_store_ideal;
-    double global_load_sectors, global_load_ideal, global_store_sectors, global_store_ideal;
-    int64_t branches, divergent_branches;
-};
+/// What the simulator counted in one launch of a variant.
+using Counts = LadderSimulatorCounts;
+inline double per_request(uint64_t count, uint64_t requests) {
+    return requests ? static_cast<double>(count) / static_cast<double>(requests) : NOT_KNOWN;
+}
 
 /// What became of a variant. Without a time, `times_ms` is empty.
 struct Measurement {

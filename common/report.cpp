@@ -110,10 +110,6 @@ bool any_steps(const std::vector<Measurement>& measurements) {
                        [](const Measurement& m) { return m.variant->steps > 1; });
 }
 
-std::string per_request(double count, double ideal) {
-    return std::isfinite(count) ? fmt::format("{:.2f} ({:.2f})", count, ideal) : "-";
-}
-
 OwnFigure own_figure(const Measurement& m, const Column& kind, size_t column) {
     OwnFigure figure{};
     std::vector<double> values;
@@ -247,18 +243,22 @@ std::vector<TableColumn> columns_of_times(const Problem& problem,
 }
 
 std::vector<TableColumn> columns_of_counts() {
-    const auto column = [](const char* title, double Counts::*count, double Counts::*ideal) {
-        return TableColumn{title, [=](const Measurement& m, auto&) {
-                               return per_request((*m.counts).*count, (*m.counts).*ideal);
-                           }};
-    };
-    return {column("shared load", &Counts::shared_load_wavefronts, &Counts::shared_load_ideal),
-            column("shared store", &Counts::shared_store_wavefronts, &Counts::shared_store_ideal),
-            column("global load", &Counts::global_load_sectors, &Counts::global_load_ideal),
-            column("global store", &Counts::global_store_sectors, &Counts::global_store_ideal),
-            {"divergent", [](const Measurement& m, auto&) {
-                 return fmt::format("{} of {}", m.counts->divergent_branches, m.counts->branches);
-             }}};
+    std::vector<TableColumn> columns;
+    for (int k = 0; k < 4; ++k) {
+        std::string title = LADDER_SIMULATOR_TRAFFIC[k].name;
+        std::replace(title.begin(), title.end(), '_', ' ');
+        columns.push_back({title, [k](const Measurement& m, auto&) {
+                               const LadderSimulatorTraffic& t = m.counts->traffic[k];
+                               return t.requests
+                                          ? fmt::format("{:.2f} ({:.2f})", per_request(t.units, t.requests),
+                                                        per_request(t.ideal, t.requests))
+                                          : "-";
+                           }});
+    }
+    columns.push_back({"divergent", [](const Measurement& m, auto&) {
+                           return fmt::format("{} of {}", m.counts->divergent_branches, m.counts->branches);
+                       }});
+    return columns;
 }
 
 }  // namespace
@@ -335,17 +335,15 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
         for (const auto& [name, value] : problem.choices) sizes[name] = value;
         json counts;
         if (m.counts && m.status != Status::wrong) {
-            const Counts& c = *m.counts;
-            counts = {{"shared_load_wavefronts", number(c.shared_load_wavefronts)},
-                      {"shared_load_ideal", number(c.shared_load_ideal)},
-                      {"shared_store_wavefronts", number(c.shared_store_wavefronts)},
-                      {"shared_store_ideal", number(c.shared_store_ideal)},
-                      {"global_load_sectors", number(c.global_load_sectors)},
-                      {"global_load_ideal", number(c.global_load_ideal)},
-                      {"global_store_sectors", number(c.global_store_sectors)},
-                      {"global_store_ideal", number(c.global_store_ideal)},
-                      {"branches", c.branches},
-                      {"divergent_branches", c.divergent_branches}};
+            for (int k = 0; k < 4; ++k) {
+                const LadderSimulatorTraffic& t = m.counts->traffic[k];
+                const std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
+                counts[name + "_" + LADDER_SIMULATOR_TRAFFIC[k].unit] =
+                    number(per_request(t.units, t.requests));
+                counts[name + "_ideal"] = number(per_request(t.ideal, t.requests));
+            }
+            counts["branches"] = m.counts->branches;
+            counts["divergent_branches"] = m.counts->divergent_branches;
         }
         json own = nullptr;
         for (size_t c = 0; c < problem.columns.size(); ++c) {

@@ -13,7 +13,6 @@
 #include <limits>
 #include <vector>
 
-#include "../simulator/simulator_api.h"
 #include "device_info.hpp"
 
 namespace {
@@ -25,24 +24,19 @@ Function* simulator_function(Function*, const char* name) {
 }
 #define SIMULATOR(name) simulator_function(static_cast<decltype(&name)>(nullptr), #name)
 
-double per_request(uint64_t count, uint64_t requests) {
-    return requests ? static_cast<double>(count) / static_cast<double>(requests)
-                    : std::numeric_limits<double>::quiet_NaN();
-}
-
 struct Line {
     std::string kernel, file;
     int line;
     LadderSimulatorCounts counts;
 
-    uint64_t excess() const {
-        return counts.shared_load_wavefronts - counts.shared_load_ideal + counts.shared_store_wavefronts -
-               counts.shared_store_ideal + counts.global_load_sectors - counts.global_load_ideal +
-               counts.global_store_sectors - counts.global_store_ideal;
+    uint64_t sum(uint64_t LadderSimulatorTraffic::*field) const {
+        uint64_t all = 0;
+        for (const LadderSimulatorTraffic& t : counts.traffic) all += t.*field;
+        return all;
     }
-    uint64_t requests() const {
-        return counts.shared_load_requests + counts.shared_store_requests + counts.global_load_requests +
-               counts.global_store_requests;
+    uint64_t requests() const { return sum(&LadderSimulatorTraffic::requests); }
+    uint64_t excess() const {
+        return sum(&LadderSimulatorTraffic::units) - sum(&LadderSimulatorTraffic::ideal);
     }
 };
 
@@ -52,12 +46,6 @@ std::string source_line(const std::string& file, int line) {
     for (int i = 0; i < line && std::getline(in, text); ++i) {
     }
     return in ? text.substr(std::min(text.find_first_not_of(" \t"), text.size())) : "";
-}
-
-std::string access(const char* what, uint64_t requests, uint64_t cost, uint64_t ideal, const char* unit) {
-    if (!requests) return "";
-    return fmt::format("  {}: {:.2f} {} a request (ideal {:.2f}, {} requests)", what,
-                       per_request(cost, requests), unit, per_request(ideal, requests), requests);
 }
 
 }  // namespace
@@ -81,18 +69,9 @@ void simulation::reset_counts() {
 }
 
 Counts simulation::counts() {
-    LadderSimulatorCounts c{};
+    Counts c{};
     SIMULATOR(ladder_simulator_counts)(&c);
-    return {per_request(c.shared_load_wavefronts, c.shared_load_requests),
-            per_request(c.shared_load_ideal, c.shared_load_requests),
-            per_request(c.shared_store_wavefronts, c.shared_store_requests),
-            per_request(c.shared_store_ideal, c.shared_store_requests),
-            per_request(c.global_load_sectors, c.global_load_requests),
-            per_request(c.global_load_ideal, c.global_load_requests),
-            per_request(c.global_store_sectors, c.global_store_requests),
-            per_request(c.global_store_ideal, c.global_store_requests),
-            static_cast<int64_t>(c.branches),
-            static_cast<int64_t>(c.divergent_branches)};
+    return c;
 }
 
 uint64_t simulation::faults() {
@@ -123,18 +102,14 @@ std::string simulation::explain() {
         const auto& c = l.counts;
         text += fmt::format("  {}:{}  {}\n", std::filesystem::path(l.file).filename().string(), l.line,
                             source_line(l.file, l.line));
-        for (const std::string& what : {access("shared loads", c.shared_load_requests,
-                                               c.shared_load_wavefronts, c.shared_load_ideal, "wavefronts"),
-                                        access("shared stores", c.shared_store_requests,
-                                               c.shared_store_wavefronts, c.shared_store_ideal, "wavefronts"),
-                                        access("global loads", c.global_load_requests, c.global_load_sectors,
-                                               c.global_load_ideal, "sectors"),
-                                        access("global stores", c.global_store_requests,
-                                               c.global_store_sectors, c.global_store_ideal, "sectors"),
-                                        c.divergent_branches ? fmt::format("  branches: {} of {} divergent",
-                                                                           c.divergent_branches, c.branches)
-                                                             : ""})
-            if (!what.empty()) text += "    " + what + "\n";
+        for (int k = 0; k < 4; ++k)
+            if (const LadderSimulatorTraffic& t = c.traffic[k]; t.requests)
+                text += fmt::format("      {}s: {:.2f} {} a request (ideal {:.2f}, {} requests)\n",
+                                    LADDER_SIMULATOR_TRAFFIC[k].name, per_request(t.units, t.requests),
+                                    LADDER_SIMULATOR_TRAFFIC[k].unit, per_request(t.ideal, t.requests),
+                                    t.requests);
+        if (c.divergent_branches)
+            text += fmt::format("      branches: {} of {} divergent\n", c.divergent_branches, c.branches);
     }
     return text;
 }

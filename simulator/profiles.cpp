@@ -21,42 +21,11 @@ std::map<const Function*, Profile>& profiles() {
 void reset_profiles() { profiles().clear(); }
 
 namespace {
-constexpr struct {
-    const char* name;
-    uint64_t LadderSimulatorCounts::*field;
-} kFields[] = {{"shared_load_requests", &LadderSimulatorCounts::shared_load_requests},
-               {"shared_load_wavefronts", &LadderSimulatorCounts::shared_load_wavefronts},
-               {"shared_load_ideal", &LadderSimulatorCounts::shared_load_ideal},
-               {"shared_store_requests", &LadderSimulatorCounts::shared_store_requests},
-               {"shared_store_wavefronts", &LadderSimulatorCounts::shared_store_wavefronts},
-               {"shared_store_ideal", &LadderSimulatorCounts::shared_store_ideal},
-               {"global_load_requests", &LadderSimulatorCounts::global_load_requests},
-               {"global_load_sectors", &LadderSimulatorCounts::global_load_sectors},
-               {"global_load_ideal", &LadderSimulatorCounts::global_load_ideal},
-               {"global_store_requests", &LadderSimulatorCounts::global_store_requests},
-               {"global_store_sectors", &LadderSimulatorCounts::global_store_sectors},
-               {"global_store_ideal", &LadderSimulatorCounts::global_store_ideal},
-               {"branches", &LadderSimulatorCounts::branches},
-               {"divergent_branches", &LadderSimulatorCounts::divergent_branches},
-               {"warp_instructions", &LadderSimulatorCounts::warp_instructions},
-               {"thread_instructions", &LadderSimulatorCounts::thread_instructions},
-               {"launches", &LadderSimulatorCounts::launches}};
-/// The first fields come in threes, a kind of traffic each: requests, units and ideal.
-struct Row {
-    const char *what, *unit;
-    int field;
-};
-constexpr Row kRows[] = {{"shared loads", "wavefronts", 0},
-                         {"shared stores", "wavefronts", 3},
-                         {"global loads", "sectors", 6},
-                         {"global stores", "sectors", 9}};
-
 void accumulate(LadderSimulatorCounts& c, const Tally& t) {
-    for (const Row& row : kRows) {
-        const auto& traffic = t.traffic[row.field / 3];
-        c.*kFields[row.field].field += traffic.requests;
-        c.*kFields[row.field + 1].field += traffic.units;
-        c.*kFields[row.field + 2].field += traffic.ideal;
+    for (int k = 0; k < 4; ++k) {
+        c.traffic[k].requests += t.traffic[k].requests;
+        c.traffic[k].units += t.traffic[k].units;
+        c.traffic[k].ideal += t.traffic[k].ideal;
     }
     c.branches += t.branches;
     c.divergent_branches += t.divergent;
@@ -79,19 +48,20 @@ Lines lines_of(const Profile& profile) {
     return lines;
 }
 
-/// The third of a row's fields is the ideal, the second what it really was.
 uint64_t excess(const LadderSimulatorCounts& c) {
     uint64_t sum = 0;
-    for (const Row& row : kRows) sum += c.*kFields[row.field + 1].field - c.*kFields[row.field + 2].field;
+    for (const LadderSimulatorTraffic& t : c.traffic) sum += t.units - t.ideal;
     return sum;
 }
 
 void print_counts(const LadderSimulatorCounts& c) {
-    for (const Row& row : kRows)
-        if (uint64_t requests = c.*kFields[row.field].field)
-            std::printf("    %-14s %12lu requests  %8.2f %s a request (ideal %.2f)\n", row.what, requests,
-                        double(c.*kFields[row.field + 1].field) / double(requests), row.unit,
-                        double(c.*kFields[row.field + 2].field) / double(requests));
+    for (int k = 0; k < 4; ++k) {
+        const auto& [name, unit] = LADDER_SIMULATOR_TRAFFIC[k];
+        const LadderSimulatorTraffic& t = c.traffic[k];
+        if (t.requests)
+            std::printf("    %-14s %12lu requests  %8.2f %s a request (ideal %.2f)\n", name, t.requests,
+                        double(t.units) / double(t.requests), unit, double(t.ideal) / double(t.requests));
+    }
     if (c.branches) std::printf("    %-14s %12lu of %lu\n", "divergent", c.divergent_branches, c.branches);
 }
 }  // namespace
@@ -112,8 +82,21 @@ void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
     }();
     if (!file) return;
     std::fprintf(file, "{\"kernel\": \"%s\"", kernel.c_str());
-    for (auto [name, field] : kFields)
-        std::fprintf(file, ", \"%s\": %lu", name, after.*field - before.*field);
+    auto write = [](const std::string& name, uint64_t value) {
+        std::fprintf(file, ", \"%s\": %lu", name.c_str(), value);
+    };
+    for (int k = 0; k < 4; ++k) {
+        const std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
+        write(name + "_requests", after.traffic[k].requests - before.traffic[k].requests);
+        write(name + "_" + LADDER_SIMULATOR_TRAFFIC[k].unit,
+              after.traffic[k].units - before.traffic[k].units);
+        write(name + "_ideal", after.traffic[k].ideal - before.traffic[k].ideal);
+    }
+    write("branches", after.branches - before.branches);
+    write("divergent_branches", after.divergent_branches - before.divergent_branches);
+    write("warp_instructions", after.warp_instructions - before.warp_instructions);
+    write("thread_instructions", after.thread_instructions - before.thread_instructions);
+    write("launches", after.launches - before.launches);
     std::fputs("}\n", file);
     std::fflush(file);
 }
@@ -121,8 +104,9 @@ void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
 LadderSimulatorCounts total_counts() {
     LadderSimulatorCounts sum{};
     for (const auto& [kernel, profile] : profiles()) {
-        LadderSimulatorCounts c = counts_of(profile);
-        for (auto [name, field] : kFields) sum.*field += c.*field;
+        for (const auto& [function, tallies] : profile.functions)
+            for (const Tally& t : tallies) accumulate(sum, t);
+        sum.launches += profile.launches;
     }
     return sum;
 }

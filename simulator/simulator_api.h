@@ -11,11 +11,18 @@ extern "C" {
 /// What the memory system of the chip would have counted. A request is one warp instruction with at least one
 /// active lane. The ideal is the least that the bytes asked for could cost: for shared memory one wavefront
 /// for each distinct 128 bytes asked, for global memory one sector for each distinct 32 bytes asked.
+struct LadderSimulatorTraffic {
+    uint64_t requests, units, ideal;  ///< units: wavefronts of shared memory, sectors of global memory
+};
+/// The kinds of traffic, and what a unit of each is called.
+constexpr struct {
+    const char *name, *unit;
+} LADDER_SIMULATOR_TRAFFIC[] = {{"shared_load", "wavefronts"},
+                                {"shared_store", "wavefronts"},
+                                {"global_load", "sectors"},
+                                {"global_store", "sectors"}};
 struct LadderSimulatorCounts {
-    uint64_t shared_load_requests, shared_load_wavefronts, shared_load_ideal;
-    uint64_t shared_store_requests, shared_store_wavefronts, shared_store_ideal;
-    uint64_t global_load_requests, global_load_sectors, global_load_ideal;
-    uint64_t global_store_requests, global_store_sectors, global_store_ideal;
+    LadderSimulatorTraffic traffic[4];
     uint64_t branches,
         divergent_branches;  ///< conditional branches run by a warp; those whose lanes disagreed
     uint64_t warp_instructions, thread_instructions;
