@@ -10,65 +10,21 @@
 #include <memory>
 
 #include "cuda_timer.cuh"
-#include "device_info.hpp"
 #include "device_memory.cuh"
 #include "simulation.hpp"
 
-namespace {
-
-constexpr double SHORT_LAUNCH_MS = 0.05;  // below this the events' own resolution (0.5 us) would show
-constexpr double BATCH_FILLS_MS = 0.1;
-constexpr int MAX_BATCH = 100000;
-
-void progress(const Options& options, const std::string& text) {
-    static const bool terminal = isatty(STDERR_FILENO);
-    if (terminal && !options.quiet) fmt::print(stderr, "\r\033[K{}", text);
+double Rate::in(double milliseconds) const {
+    if (unit.rfind("us/", 0) == 0) return milliseconds * 1e3 / amount;
+    const double scale = unit[0] == 'T'   ? 1e12
+                         : unit[0] == 'G' ? 1e9
+                         : unit[0] == 'M' ? 1e6
+                         : unit[0] == 'k' ? 1e3
+                                          : 1;
+    return amount / (milliseconds / 1e3) / scale;
 }
-
-// One launch on a poisoned output, and the comparison of its result.
-void prove(const Problem& problem, const Options& options, Runner& runner, Measurement& m) {
-    problem.poison();
-    if (m.variant->restore) m.variant->restore();
-    if (simulated()) simulation::reset_counts();
-    const uint64_t faults_before = simulation::faults();
-    runner.run(*m.variant);
-    if (const char* why = simulation::not_simulated()) {
-        m.status = Status::skipped;
-        m.reason = why;
-        return;
-    }
-    if (simulated()) m.counts = simulation::counts();
-    if (options.explain) m.explanation = simulation::explain();
-    if (options.check == "full") {
-        m.comparison = m.variant->check();
-        m.status = m.comparison.ok() ? Status::ok : Status::wrong;
-        if (!m.comparison.ok()) m.reason = m.comparison.describe();
-    }
-    if (simulation::faults() > faults_before) {
-        m.status = Status::wrong;
-        m.reason = "the simulator found a fault (above)";
-    }
-}
-
-// The launches that one sample takes.
-int choose_batch(const Variant& variant, const Options& options, Runner& runner) {
-    // What is restored or flushed before a sample is so for the first launch alone.
-    if (variant.restore || options.cold) return 1;
-    if (options.batch > 0) return options.batch;
-    runner.time(variant, 1);  // the first launch loads the kernel
-    if (runner.time(variant, 1) >= SHORT_LAUNCH_MS) return 1;
-    const double one = runner.time(variant, 16) / 16;
-    return std::clamp(static_cast<int>(std::ceil(BATCH_FILLS_MS / std::max(one, 1e-6))), 1, MAX_BATCH);
-}
-
-bool is_timed(const Measurement& m) {
-    return m.status == Status::ok || m.status == Status::unchecked;
-}
-
-}  // namespace
 
 const char* name_of(Role role) {
-    return role == Role::rung ? "rung" : role == Role::ceiling ? "ceiling" : "peer";
+    return role == Role::rung ? "rung" : role == Role::ceiling ? "ceiling" : "baseline";
 }
 
 const char* name_of(Status status) {
@@ -77,63 +33,252 @@ const char* name_of(Status status) {
             return "ok";
         case Status::wrong:
             return "wrong";
+        case Status::failed:
+            return "failed";
         case Status::skipped:
             return "skipped";
+        case Status::not_run:
+            return "not run";
         default:
             return "unchecked";
     }
 }
 
-std::vector<Measurement> run_ladder(const Problem& problem, const std::vector<Variant>& variants,
-                                    const Options& options, Runner& runner) {
-    std::vector<Measurement> all;
-    for (const Variant& v : variants) {
-        Measurement m;
-        m.variant = &v;
-        if (!v.cannot_run.empty()) {
-            m.status = Status::skipped;
-            m.reason = v.cannot_run;
-        } else {
-            progress(options, fmt::format("{}: checking", v.name));
-            prove(problem, options, runner, m);
-            if (options.print && problem.show && m.status != Status::skipped) problem.show(v.name);
+void Measurement::fail(Status how, const std::string& why) {
+    status = how;
+    reason = why;
+    times_ms.clear();
+    host_ms.clear();
+    readings.clear();
+    counts.reset();
+}
+
+namespace {
+
+constexpr double SHORT_LAUNCH_MS = 0.05;  // below this the events' own resolution (0.5 us) would show
+constexpr double BATCH_FILLS_MS = 0.1;
+constexpr int MAX_BATCH = 100000;
+// Work that goes on for longer than this after the last event, and than a tenth of the sample, is not covered by it.
+constexpr double UNCOVERED_MS = 0.05;
+// A launch that is so much faster on its own right output than on a poisoned one does not do the work again. Where
+// both are shorter than the resolution allows, nothing is said.
+constexpr double REPEATED_LESS = 0.6, REPEATED_LEAST_MS = 0.01;
+constexpr int SECOND_LOOKS = 4;  // a host that was interrupted is no fault: all looks must agree
+// Under the simulator a launch of at most this many thread instructions is repeated to see that it works again.
+constexpr uint64_t CHEAP_INSTRUCTIONS = 2000000;
+
+void progress(const Options& options, const std::string& text) {
+    static const bool terminal = isatty(STDERR_FILENO);
+    if (terminal && !options.quiet) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+/// The run of one program: what its steps have in common.
+class Bench {
+ public:
+    Bench(const Problem& problem, const Options& options, Runner& runner)
+        : problem(problem), options(options), runner(runner) {}
+
+    /// Runs a step of one variant. What goes wrong there ends this variant alone, unless it took the GPU along.
+    template <typename Step>
+    void guarded(Measurement& m, const Step& step) {
+        if (!lost_with.empty()) {
+            m.fail(Status::not_run, fmt::format("the GPU could not be used after {}", lost_with));
+            return;
         }
-        all.push_back(m);
+        try {
+            step();
+        } catch (const std::bad_alloc&) {
+            m.fail(Status::failed, "out of memory on the host");
+        } catch (const std::exception& error) {
+            m.fail(Status::failed, error.what());
+        }
+        if (m.status == Status::failed && !runner.is_usable()) lost_with = m.variant->name;
+    }
+
+    /// One launch on a poisoned output, and the comparison of its result.
+    void prove(Measurement& m) {
+        poison(m);
+        if (simulated()) simulation::reset_counts();
+        const uint64_t faults_before = simulation::faults();
+        runner.run(*m.variant);
+        if (const char* why = simulation::not_simulated()) {
+            m.status = Status::skipped;
+            m.reason = why;
+            return;
+        }
+        if (simulated()) m.counts = simulation::counts();
+        if (options.explain) m.explanation = simulation::explain();
+        check(m);
+        if (simulation::faults() > faults_before)
+            m.fail(Status::wrong, "the simulator found a fault (above)");
+    }
+
+    /// A check that passes on a poisoned output proves nothing.
+    void prove_the_check(Measurement& m) {
+        if (options.check != "full" || m.status != Status::ok || m.variant->restore) return;
+        problem.poison();
+        if (m.variant->check().ok())
+            m.fail(Status::wrong, "its check passes on a poisoned output: it proves nothing");
+    }
+
+    /// Under the simulator: launches that come second, on a poisoned output and on their own.
+    void prove_repeats(Measurement& m) {
+        if (m.status != Status::ok || !m.counts || m.counts->thread_instructions > CHEAP_INSTRUCTIONS) return;
+        Measurement again = m;
+        prove(again);
+        if (again.status != Status::ok) {
+            m.fail(again.status, "the second launch: " + again.reason);
+            return;
+        }
+        if (m.variant->restore) m.variant->restore();
+        simulation::reset_counts();
+        runner.run(*m.variant);
+        const auto stores = [](const Counts& counts) { return counts.traffic[GLOBAL_STORE].requests; };
+        if (2 * stores(simulation::counts()) < stores(*again.counts))
+            m.fail(Status::wrong,
+                   "stores less where its output is right already: it does not do the work again");
+    }
+
+    void choose_batch(Measurement& m) {
+        const Variant& v = *m.variant;
+        m.batch = 1;
+        // What is restored or flushed before a sample is so for the first launch alone.
+        if (v.restore || options.cold) return;
+        if (options.batch > 0) {
+            m.batch = options.batch;
+            return;
+        }
+        runner.time(v, 1);  // the first launch loads the kernel
+        if (runner.time(v, 1) >= SHORT_LAUNCH_MS) return;
+        const double one = runner.time(v, 16) / 16;
+        m.batch = std::clamp(static_cast<int>(std::ceil(BATCH_FILLS_MS / std::max(one, 1e-6))), 1, MAX_BATCH);
+    }
+
+    void warm_up(Measurement& m) {
+        for (double spent = 0; spent < options.warmup_ms;)
+            spent += std::max(runner.time(*m.variant, m.batch), 0.01);
+    }
+
+    void sample(Measurement& m) {
+        const double elapsed = runner.time(*m.variant, m.batch);
+        if (!(elapsed > 0)) throw std::runtime_error(fmt::format("took {} ms by the event timer", elapsed));
+        m.times_ms.push_back(elapsed / m.batch);
+        if (problem.host_clock) m.host_ms.push_back(runner.host_ms() / m.batch);
+        if (m.variant->read) m.readings.push_back(m.variant->read());
+    }
+
+    /// A sample on a poisoned output, which is then checked. The launch that is checked is the last of its batch; with a
+    /// single launch between two of these, one of them is an odd launch and the other an even one.
+    void checked_sample(Measurement& m) {
+        if (m.batch % 2 == 0) runner.run(*m.variant);
+        poison(m);
+        sample(m);
+        for (int look = 0; is_uncovered(m); ++look) {
+            if (look == SECOND_LOOKS) {
+                m.fail(Status::wrong,
+                       "the GPU still works when the default stream has ended: work that was not timed");
+                return;
+            }
+            runner.time(*m.variant, m.batch);
+        }
+        check(m);
+        if (m.status == Status::wrong) m.fail(Status::wrong, "after the timing: " + m.reason);
+    }
+
+    /// Does a launch do the work again where its output is right already?
+    void prove_that_it_repeats(Measurement& m) {
+        for (int look = 0; look <= SECOND_LOOKS; ++look) {
+            poison(m);
+            const double on_poison = runner.time(*m.variant, 1), on_its_own = runner.time(*m.variant, 1);
+            if (on_poison < REPEATED_LEAST_MS || on_its_own > REPEATED_LESS * on_poison) return;
+        }
+        m.fail(Status::wrong, "is faster where its output is right already: it does not do the work again");
+    }
+
+ private:
+    void poison(const Measurement& m) {
+        problem.poison();
+        if (m.variant->restore) m.variant->restore();
+    }
+
+    void check(Measurement& m) {
+        if (options.check != "full") return;
+        m.comparison = m.variant->check();
+        m.status = m.comparison.ok() ? Status::ok : Status::wrong;
+        m.reason = m.comparison.ok() ? "" : m.comparison.describe();
+        if (m.status != Status::ok || !m.variant->fingerprint) return;
+        const uint64_t bits = m.variant->fingerprint();
+        if (m.fingerprint && *m.fingerprint != bits) {
+            m.status = Status::wrong;
+            m.reason = "right, but not the bits that it gave before";
+        }
+        m.fingerprint = bits;
+    }
+
+    bool is_uncovered(const Measurement& m) const {
+        return runner.uncovered_ms() > std::max(UNCOVERED_MS, 0.1 * m.batch * m.times_ms.back());
+    }
+
+    const Problem& problem;
+    const Options& options;
+    Runner& runner;
+    std::string lost_with;  ///< the variant after which the GPU could not be used any more
+};
+
+}  // namespace
+
+std::vector<Measurement> run_variants(const Problem& problem, const std::vector<Variant>& variants,
+                                      const Options& options, Runner& runner) {
+    Bench bench(problem, options, runner);
+    std::vector<Measurement> all(variants.size());
+    const auto each_timed = [&](const auto& step) {
+        for (Measurement& m : all)
+            if (m.is_timed()) bench.guarded(m, [&] { step(m); });
+    };
+
+    for (size_t i = 0; i < variants.size(); ++i) {
+        Measurement& m = all[i];
+        m.variant = &variants[i];
+        if (!m.variant->cannot_run.empty()) {
+            m.status = Status::skipped;
+            m.reason = m.variant->cannot_run;
+            continue;
+        }
+        progress(options, fmt::format("{}: checking", m.variant->name));
+        bench.guarded(m, [&] {
+            bench.prove(m);
+            if (options.print && problem.show && m.status != Status::skipped) problem.show(m.variant->name);
+            if (options.profile) return;
+            if (simulated()) bench.prove_repeats(m);
+            bench.prove_the_check(m);
+        });
     }
 
     if (!options.profile && !simulated()) {
-        for (Measurement& m : all) {
-            if (!is_timed(m)) continue;
+        each_timed([&](Measurement& m) {
             progress(options, fmt::format("{}: warming up", m.variant->name));
-            m.batch = choose_batch(*m.variant, options, runner);
-            for (double spent = 0; spent < options.warmup_ms;)
-                spent += std::max(runner.time(*m.variant, m.batch), 0.01);
+            bench.choose_batch(m);
+            bench.warm_up(m);
+        });
+        // The last two rounds are checked; a single round has a second one beside it, which is not kept.
+        const int rounds = std::max(options.repeats, 2);
+        for (int round = 0; round < rounds; ++round) {
+            progress(options, fmt::format("round {} of {}", round + 1, rounds));
+            each_timed([&](Measurement& m) {
+                if (round < rounds - 2)
+                    bench.sample(m);
+                else
+                    bench.checked_sample(m);
+            });
         }
-        for (int round = 0; round < options.repeats; ++round) {
-            progress(options, fmt::format("round {} of {}", round + 1, options.repeats));
-            for (Measurement& m : all) {
-                if (!is_timed(m)) continue;
-                const double elapsed = runner.time(*m.variant, m.batch);
-                if (!(elapsed > 0))
-                    throw std::runtime_error(
-                        fmt::format("{} took {} ms by the event timer", m.variant->name, elapsed));
-                m.times_ms.push_back(elapsed / m.batch);
-                if (problem.host_clock) m.host_ms.push_back(runner.host_ms() / m.batch);
-                if (m.variant->read) m.readings.push_back(m.variant->read());
-            }
-        }
-        // A fault that needs many launches to show must not leave a time behind.
-        for (Measurement& m : all) {
-            if (!is_timed(m)) continue;
+        each_timed([&](Measurement& m) {
             progress(options, fmt::format("{}: checking again", m.variant->name));
-            prove(problem, options, runner, m);
-            if (m.status == Status::wrong) {
-                m.reason = "after the timing: " + m.reason;
-                m.times_ms.clear();
-                m.host_ms.clear();
-                m.readings.clear();
-            }
-        }
+            bench.prove_that_it_repeats(m);
+            const size_t kept = options.repeats;
+            if (m.times_ms.size() > kept) m.times_ms.resize(kept);
+            if (m.host_ms.size() > kept) m.host_ms.resize(kept);
+            if (m.readings.size() > kept) m.readings.resize(kept);
+        });
     }
     progress(options, "");
     return all;
@@ -176,7 +321,7 @@ class GpuRunner : public Runner {
             return;
         }
         CHECK_KERNEL();
-        CHECK_CUDA_CALL(cudaDeviceSynchronize());
+        CHECK_CUDA_CALL(cudaStreamSynchronize(nullptr));
     }
 
     double time(const Variant& variant, int batch) override {
@@ -184,23 +329,44 @@ class GpuRunner : public Runner {
         if (flush.count()) flush.poison();
         if (host_clock) CHECK_CUDA_CALL(cudaDeviceSynchronize());
         if (batch == 1 && !host_clock) gate.close();
-        const auto begin = std::chrono::steady_clock::now();
+        // Whatever happens in a launch, the stream must not wait.
+        struct Opener {
+            Gate& gate;
+            ~Opener() { gate.open(); }
+        } opener{gate};
+        const auto begin = now();
         timer.start();
         for (int i = 0; i < batch; ++i) variant.launch();
         CHECK_KERNEL();
         timer.stop();
         gate.open();
         const double elapsed = timer.elapsed();
-        host_elapsed =
-            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+        host_elapsed = ms_since(begin);
+        const auto end = now();
+        CHECK_CUDA_CALL(cudaDeviceSynchronize());
+        uncovered = ms_since(end);
         return elapsed;
     }
 
     double host_ms() const override { return host_elapsed; }
+    double uncovered_ms() const override { return uncovered; }
+
+    bool is_usable() override {
+        cudaGetLastError();
+        const bool usable = cudaDeviceSynchronize() == cudaSuccess && cudaFree(nullptr) == cudaSuccess;
+        cudaGetLastError();
+        return usable;
+    }
 
  private:
+    using Clock = std::chrono::steady_clock;
+    static Clock::time_point now() { return Clock::now(); }
+    static double ms_since(Clock::time_point begin) {
+        return std::chrono::duration<double, std::milli>(now() - begin).count();
+    }
+
     const bool host_clock;
-    double host_elapsed = 0;
+    double host_elapsed = 0, uncovered = 0;
     CudaTimer timer;
     Gate gate;
     DeviceBuffer<char> flush;

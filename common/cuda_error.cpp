@@ -1,7 +1,6 @@
 #include "cuda_error.cuh"
 
-#include <cstdio>
-#include <cstdlib>
+#include <string>
 
 int exit_code_of(cudaError_t error) {
     switch (error) {
@@ -40,10 +39,16 @@ const char* hint_for(cudaError_t error) {
     }
 }
 
-void cuda_call_failed(cudaError_t error, const char* call, const char* file, int line) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s:%d: %s: %s: %s\n", file, line, call, cudaGetErrorName(error),
-                 cudaGetErrorString(error));
-    if (*hint_for(error)) std::fprintf(stderr, "%s\n", hint_for(error));
-    std::exit(exit_code_of(error));
+namespace {
+
+std::string text_of(cudaError_t code, const char* call, const char* file, int line) {
+    std::string text = std::string(file) + ":" + std::to_string(line) + ": " + call + ": " +
+                       cudaGetErrorName(code) + ": " + cudaGetErrorString(code);
+    if (*hint_for(code)) text += std::string("\n") + hint_for(code);
+    return text;
 }
+
+}  // namespace
+
+CudaError::CudaError(cudaError_t code, const char* call, const char* file, int line)
+    : std::runtime_error(text_of(code, call, file, line)), code(code) {}

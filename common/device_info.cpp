@@ -1,7 +1,6 @@
 #include "device_info.hpp"
 
 #include <cuda_runtime.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "cuda_error.cuh"
@@ -14,10 +13,6 @@ std::optional<double> theoretical_bandwidth(int memory_clock_khz, int bus_width_
 
 std::string version_text(int cuda_version) {
     return fmt::format("{}.{}", cuda_version / 1000, cuda_version % 1000 / 10);
-}
-
-bool simulated() {
-    return dlsym(RTLD_DEFAULT, "ladder_simulator_counts") != nullptr;
 }
 
 DeviceInfo open_device(int index) {

@@ -26,6 +26,3 @@ std::string version_text(int cuda_version);
 /// An index that does not exist is a UsageError; without any device the program ends as cuda_call_failed
 /// says.
 DeviceInfo open_device(int index);
-
-/// Are we running under the CPU simulator (simulator/README.md)?
-bool simulated();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -19,7 +20,7 @@ namespace {
 // launch.
 void check_allocation(cudaError_t error, const char* what, int64_t bytes) {
     if (error == cudaSuccess) return;
-    if (error != cudaErrorMemoryAllocation) cuda_call_failed(error, what, __FILE__, __LINE__);
+    if (error != cudaErrorMemoryAllocation) throw CudaError(error, what, __FILE__, __LINE__);
     cudaGetLastError();
     size_t free = 0, total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
@@ -27,15 +28,49 @@ void check_allocation(cudaError_t error, const char* what, int64_t bytes) {
                                   bytes / 1e9, free / 1e9, total / 1e9));
 }
 
-// What the host can still give without swapping, in bytes; 0 where the system does not say.
-int64_t available_host_bytes() {
-    std::ifstream in("/proc/meminfo");
+// The first number of a file, in bytes; 0 where there is none ("max").
+int64_t number_in(const std::string& path) {
+    std::ifstream in(path);
+    int64_t value = 0;
+    return in >> value ? value : 0;
+}
+
+// The number after `key` in a file of lines "key value"; 0 where there is none.
+int64_t number_after(const std::string& path, const std::string& key) {
+    std::ifstream in(path);
     for (std::string line; std::getline(in, line);)
-        if (line.rfind("MemAvailable:", 0) == 0) return std::stoll(line.substr(13)) * 1024;
+        if (line.rfind(key, 0) == 0) return std::stoll(line.substr(key.size()));
     return 0;
 }
 
+// What the host can still give without swapping, in bytes; 0 where the system does not say. A container's own limit
+// counts where it is lower; pages of files that it read can be given back.
+int64_t available_host_bytes() {
+    int64_t available = number_after("/proc/meminfo", "MemAvailable:") * 1024;
+    const struct {
+        const char *limit, *used, *statistics, *files;
+    } groups[] = {
+        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat",
+         "inactive_file"},
+        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+         "/sys/fs/cgroup/memory/memory.stat", "total_inactive_file"}};
+    for (const auto& group : groups)
+        if (const int64_t limit = number_in(group.limit); limit > 0) {
+            const int64_t left = std::max<int64_t>(
+                1, limit - number_in(group.used) + number_after(group.statistics, group.files));
+            available = available ? std::min(available, left) : left;
+        }
+    return available;
+}
+
 }  // namespace
+
+void check_host_memory(double bytes) {
+    const int64_t available = available_host_bytes();
+    if (available && bytes > static_cast<double>(available))
+        throw OutOfMemory(fmt::format("{:.2f} GB of host memory needed, {:.2f} GB available", bytes / 1e9,
+                                      static_cast<double>(available) / 1e9));
+}
 
 void* allocate_device(int64_t bytes) {
     void* pointer = nullptr;

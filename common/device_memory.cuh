@@ -16,6 +16,10 @@ struct OutOfMemory : std::runtime_error {
 /// count < 0.
 int64_t checked_bytes(int64_t count, int64_t size);
 
+/// Throws OutOfMemory where the host does not have `bytes` more, by the system's count and by the limits of the container
+/// (cgroups v1 and v2). To fill memory that is not there would end the program without a word.
+void check_host_memory(double bytes);
+
 /// cudaMalloc, cudaHostAlloc and cudaMallocPitch for `bytes` > 0. They throw OutOfMemory and leave no error
 /// behind for a later CHECK_KERNEL() to find.
 void* allocate_device(int64_t bytes);

@@ -41,9 +41,7 @@ struct CommandLine::Parser {
         int64_t *value, low, high, small;
     };
     std::vector<std::pair<std::string, Size>> sizes;
-    std::vector<std::pair<std::string, int64_t*>> numbers;  // the sizes are among them
-    std::vector<std::pair<std::string, double*>> reals;
-    std::vector<std::pair<std::string, std::string*>> choices;
+    std::vector<std::pair<std::string, std::variant<int64_t*, double*, std::string*>>> values;
     std::vector<std::string> shorthands;
 
     /// An option with a number, read by parse_size.
@@ -59,6 +57,13 @@ struct CommandLine::Parser {
                 },
                 help)
             ->type_name("N");
+    }
+
+    /// An option that names a file to be written.
+    void file(const std::string& name, std::optional<std::string>& value, const std::string& help) {
+        app.add_option_function<std::string>(
+               name, [&value](const std::string& text) { value = text; }, help)
+            ->type_name("FILE");
     }
 
     /// An option that takes one of some words; an empty value means that it has no default.
@@ -105,8 +110,9 @@ CommandLine::CommandLine(const std::string& program, const std::string& about) :
                    "seed of the random inputs (default 1)");
     parser->number("--device", o.device, 0, 1023, "which GPU, as CUDA numbers those it sees (default 0)");
     app.add_flag("--print", o.print, "show the data of a small problem");
-    app.add_option("--json", o.json_file, "write the records as JSON Lines")->type_name("FILE");
-    app.add_option("--csv", o.csv_file, "write the records as CSV")->type_name("FILE");
+    app.add_flag("--times", o.times, "show each sample, and keep them in the records");
+    parser->file("--json", o.json_file, "write the records as JSON Lines");
+    parser->file("--csv", o.csv_file, "write the records as CSV");
     app.add_flag("--quiet", o.quiet, "no table, only the records and the exit code");
     app.add_flag("--profile", o.profile, "one launch of each variant, no timing: for Nsight Compute");
     app.add_flag("--simulate", o.simulate,
@@ -142,7 +148,7 @@ void CommandLine::size_of_all(const std::string& name, const std::vector<std::st
 void CommandLine::number(const std::string& name, int64_t& value, int64_t low, int64_t high,
                          const std::string& help) {
     parser->number(name, value, low, high, fmt::format("{} (default {})", help, value));
-    parser->numbers.push_back({name, &value});
+    parser->values.push_back({name, &value});
 }
 
 void CommandLine::real(const std::string& name, double& value, double low, double high,
@@ -160,7 +166,7 @@ void CommandLine::real(const std::string& name, double& value, double low, doubl
             },
             fmt::format("{} (default {})", help, value))
         ->type_name("X");
-    parser->reals.push_back({name, &value});
+    parser->values.push_back({name, &value});
 }
 
 void CommandLine::types(const std::vector<std::string>& names) {
@@ -171,7 +177,7 @@ void CommandLine::types(const std::vector<std::string>& names) {
 void CommandLine::choice(const std::string& name, std::string& value, const std::vector<std::string>& choices,
                          const std::string& help) {
     parser->choice(name, value, choices, help);
-    parser->choices.push_back({name, &value});
+    parser->values.push_back({name, &value});
 }
 
 void CommandLine::text(const std::string& name, std::string& value, const std::string& what,
@@ -181,6 +187,12 @@ void CommandLine::text(const std::string& name, std::string& value, const std::s
 
 Options CommandLine::parse(int argc, const char* const* argv, const std::vector<std::string>& variants,
                            bool simulated) {
+    // CLI11 takes the word after an option as its value, whatever it is.
+    for (int i = 1; i + 1 < argc; ++i) {
+        const CLI::Option* option = parser->app.get_option_no_throw(argv[i]);
+        if (option && option->get_expected_min() > 0 && parser->app.get_option_no_throw(argv[i + 1]))
+            throw UsageError(fmt::format("{}: its value is missing ({} is an option)", argv[i], argv[i + 1]));
+    }
     try {
         parser->app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -200,21 +212,10 @@ Options CommandLine::parse(int argc, const char* const* argv, const std::vector<
     return parser->options;
 }
 
-std::vector<std::pair<std::string, int64_t>> CommandLine::numbers() const {
-    std::vector<std::pair<std::string, int64_t>> all;
-    for (const auto& [name, value] : parser->numbers) all.emplace_back(name.substr(2), *value);
-    return all;
-}
-
-std::vector<std::pair<std::string, double>> CommandLine::reals() const {
-    std::vector<std::pair<std::string, double>> all;
-    for (const auto& [name, value] : parser->reals) all.emplace_back(name.substr(2), *value);
-    return all;
-}
-
-std::vector<std::pair<std::string, std::string>> CommandLine::choices() const {
-    std::vector<std::pair<std::string, std::string>> all;
-    for (const auto& [name, value] : parser->choices) all.emplace_back(name.substr(2), *value);
+OptionValues CommandLine::values() const {
+    OptionValues all;
+    for (const auto& [name, place] : parser->values)
+        std::visit([&all, key = name.substr(2)](auto* value) { all.emplace_back(key, *value); }, place);
     return all;
 }
 

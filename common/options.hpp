@@ -2,9 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 /// How often each variant is timed unless --repeats says otherwise (the tutorial texts' name; they took 10).
@@ -14,6 +16,9 @@ constexpr int NUM_REPEATS = 50;
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+
+/// The values of a problem's own options by name, without the dashes: {"rows", 8192}, {"alpha", 1.5}, {"op", "sum"}.
+using OptionValues = std::vector<std::pair<std::string, std::variant<int64_t, double, std::string>>>;
 
 /// What every program understands. The problem's own sizes belong to the family.
 struct Options {
@@ -26,9 +31,9 @@ struct Options {
     std::string check = "full";  ///< full or none
     uint64_t seed = 1;
     int device = 0;
-    bool print = false, quiet = false, profile = false;
+    bool print = false, times = false, quiet = false, profile = false;
     bool simulate = false, explain = false;
-    std::string json_file, csv_file;
+    std::optional<std::string> json_file, csv_file;
     bool help = false, list = false;
     std::string sizes;  ///< sweep, test or large: print those sizes; empty: run
 };
@@ -63,10 +68,8 @@ class CommandLine {
     /// not given are small.
     Options parse(int argc, const char* const* argv, const std::vector<std::string>& variants,
                   bool simulated = false);
-    /// What was parsed, defaults too: "rows" and its number; "alpha" and its; "op" and its word.
-    std::vector<std::pair<std::string, int64_t>> numbers() const;
-    std::vector<std::pair<std::string, double>> reals() const;
-    std::vector<std::pair<std::string, std::string>> choices() const;
+    /// The problem's own options as they were parsed, defaults too, in the order in which they were added.
+    OptionValues values() const;
     std::string help_text() const;
     /// "--rows, --cols": the sizes, for a message that asks for less.
     std::string size_names() const;

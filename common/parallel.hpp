@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -16,10 +17,13 @@ void parallel_ranges(int64_t count, const Body& body, int64_t least = 1 << 16) {
     int64_t begin = 0;
     for (int64_t r = 0; r < ranges; ++r) {
         const int64_t end = begin + share + (r < rest);
-        if (r + 1 < ranges)
-            threads.emplace_back([&body, begin, end] { body(begin, end); });
-        else
-            body(begin, end);
+        bool started = false;
+        if (r + 1 < ranges) try {
+                threads.emplace_back([&body, begin, end] { body(begin, end); });
+                started = true;
+            } catch (const std::system_error&) {  // no more threads for this user: the caller's own does it
+            }
+        if (!started) body(begin, end);
         begin = end;
     }
     for (std::thread& t : threads) t.join();

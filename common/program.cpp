@@ -3,12 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "cuda_error.cuh"
 #include "device_memory.cuh"
 #include "report.hpp"
 #include "simulation.hpp"
+
+namespace {
+
+/// Those of --json and --csv, or null. Both are opened before anything runs.
+std::array<std::unique_ptr<OutputFile>, 2> output_files(const Options& options) {
+    std::array<std::unique_ptr<OutputFile>, 2> files;
+    if (options.json_file) files[0] = std::make_unique<OutputFile>("--json", *options.json_file);
+    if (options.csv_file) files[1] = std::make_unique<OutputFile>("--csv", *options.csv_file);
+    if (files[0] && files[1] && files[0]->name() == files[1]->name())
+        throw UsageError("--csv: the same file as --json");
+    return files;
+}
+
+}  // namespace
 
 Program::Program(std::string family_name, std::string program_name, std::string about, int count,
                  char** arguments)
@@ -19,6 +36,14 @@ Program::Program(std::string family_name, std::string program_name, std::string 
       argv(arguments) {}
 
 int Program::run(const std::vector<Label>& labels, const std::function<int()>& body) {
+    const int code = run_unchecked(labels, body);
+    // What was printed has not arrived before it is flushed: a full disk shows here.
+    if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+    fmt::print(stderr, "{}/{}: cannot write to stdout: {}\n", family, name, std::strerror(errno));
+    return EXIT_WRONG;
+}
+
+int Program::run_unchecked(const std::vector<Label>& labels, const std::function<int()>& body) {
     const auto fail = [this](const std::string& message, int code) {
         std::fflush(stdout);
         fmt::print(stderr, "{}/{}: {}\n", family, name, message);
@@ -51,6 +76,8 @@ int Program::run(const std::vector<Label>& labels, const std::function<int()>& b
         return fail(error.what(), EXIT_USAGE);
     } catch (const std::length_error& error) {
         return fail(error.what(), EXIT_USAGE);
+    } catch (const CudaError& error) {
+        return fail(error.what(), exit_code_of(error.code));
     } catch (const OutOfMemory& error) {
         return fail(fmt::format("{}; ask for less with {}", error.what(), command_line.size_names()),
                     EXIT_NOTHING_RAN);
@@ -65,66 +92,82 @@ int Program::run(const std::vector<Label>& labels, const std::function<int()>& b
 
 int Program::nothing_to_do(const std::string& why) const {
     if (!options.quiet) fmt::print("{}/{}: nothing to do: {}\n", family, name, why);
+    for (const std::unique_ptr<OutputFile>& file : output_files(options))
+        if (file) file->write("");
     return EXIT_RIGHT;
+}
+
+void Program::drop_sizes(const std::string& words) {
+    for (auto* lines : {&sweep_sizes, &test_sizes, &large_sizes})
+        lines->erase(std::remove_if(lines->begin(), lines->end(),
+                                    [&](const std::string& line) {
+                                        return (line + " ").find(words + " ") != std::string::npos;
+                                    }),
+                     lines->end());
 }
 
 void Program::open_device() {
     device = ::open_device(options.device);
 }
 
-Problem Program::problem(const std::string& headline) const {
+Problem Program::problem() const {
     Problem p;
     p.family = family;
     p.program = name;
     p.type = options.type;
-    p.sizes = command_line.numbers();
-    p.reals = command_line.reals();
-    p.choices = command_line.choices();
-    p.headline = headline;
+    p.options = command_line.values();
     return p;
 }
 
 int Program::measure(const Problem& problem, std::vector<Variant> variants) {
-    if (!options.variants.empty()) {
-        const auto wanted = [&](const Variant& v) {
-            return std::count(options.variants.begin(), options.variants.end(), v.name) ||
-                   ((v.role == Role::ceiling || v.name == problem.ceiling) && !options.profile);
-        };
-        variants.erase(
-            std::remove_if(variants.begin(), variants.end(), [&](const Variant& v) { return !wanted(v); }),
-            variants.end());
-    }
-    std::unique_ptr<OutputFile> json_file, csv_file;
-    if (!options.json_file.empty()) json_file = std::make_unique<OutputFile>("--json", options.json_file);
-    if (!options.csv_file.empty()) csv_file = std::make_unique<OutputFile>("--csv", options.csv_file);
+    const auto is_named = [&](const Variant& v) {
+        return std::count(options.variants.begin(), options.variants.end(), v.name) > 0;
+    };
+    const auto is_wanted = [&](const Variant& v) {
+        if (options.variants.empty()) return !v.hidden;
+        return is_named(v) || ((v.role == Role::ceiling || v.name == problem.ceiling) && !options.profile);
+    };
+    variants.erase(
+        std::remove_if(variants.begin(), variants.end(), [&](const Variant& v) { return !is_wanted(v); }),
+        variants.end());
+    const auto [json_file, csv_file] = output_files(options);
 
-    const std::vector<Measurement> measurements = run_ladder(
+    const std::vector<Measurement> measurements = run_variants(
         problem, variants, options, *gpu_runner(options.cold, device.l2_bytes, problem.host_clock));
-    const RunInfo run = describe_run(device, options);
-    const std::vector<Figures> figures = figures_of(problem, measurements, run);
-    if (!options.quiet) {
-        fmt::print("{}", table(problem, measurements, figures, run));
-        for (const Measurement& m : measurements)
-            if (!m.explanation.empty()) fmt::print("{}\n{}", m.variant->name, m.explanation);
-    }
-    const std::string records = json_lines(problem, measurements, figures, run);
+    const Results results(problem, measurements, describe_run(device, options));
+    if (!options.quiet) fmt::print("{}", table(results));
+    for (const Measurement& m : measurements)
+        if (!m.explanation.empty()) fmt::print("{}\n{}", m.variant->name, m.explanation);
+    const std::string records = json_lines(results);
     if (json_file) json_file->write(records);
     if (csv_file) csv_file->write(csv(records));
+    return verdict(measurements);
+}
 
-    const auto any = [&](const auto& is) {
-        return std::any_of(measurements.begin(), measurements.end(), is);
+int Program::verdict(const std::vector<Measurement>& measurements) const {
+    const auto first = [&](const auto& is) -> const Measurement* {
+        const auto found = std::find_if(measurements.begin(), measurements.end(), is);
+        return found == measurements.end() ? nullptr : &*found;
     };
-    if (any([](const Measurement& m) { return m.status == Status::wrong; })) return EXIT_WRONG;
-    // The ceiling that comes along with every run is no success of its own, unless it was asked for.
-    if (any([&](const Measurement& m) {
-            return m.status != Status::skipped &&
-                   (m.variant->role != Role::ceiling ||
-                    std::count(options.variants.begin(), options.variants.end(), m.variant->name));
-        }))
+    // The worst verdict wins.
+    if (const Measurement* bad = first([](const Measurement& m) {
+            return m.status == Status::wrong || m.status == Status::failed || m.status == Status::not_run;
+        })) {
+        if (options.quiet)
+            fmt::print(stderr, "{}/{}: {}: {}: {}\n", family, name, bad->variant->name, name_of(bad->status),
+                       bad->reason);
+        return EXIT_WRONG;
+    }
+    // Where no rung is among them, a ceiling or a baseline that was asked for is what should run.
+    const Measurement* rung = first([](const Measurement& m) { return m.variant->role == Role::rung; });
+    const auto is_wanted = [&](const Measurement& m) {
+        return rung ? m.variant->role == Role::rung
+                    : std::count(options.variants.begin(), options.variants.end(), m.variant->name) > 0;
+    };
+    if (first([&](const Measurement& m) { return is_wanted(m) && m.status != Status::skipped; }))
         return EXIT_RIGHT;
-    const auto rung = std::find_if(measurements.begin(), measurements.end(),
-                                   [](const Measurement& m) { return m.variant->role == Role::rung; });
+    const Measurement* skipped = first(is_wanted);
     fmt::print(stderr, "{}/{}: nothing could run here: {}\n", family, name,
-               rung == measurements.end() ? "no rung was asked for" : rung->reason);
+               skipped ? skipped->reason : "no variant was asked for");
     return EXIT_NOTHING_RAN;
 }

@@ -28,19 +28,26 @@ class Program {
     /// (cuda_error.cuh).
     int run(const std::vector<Label>& labels, const std::function<int()>& body);
 
-    /// For an empty problem: says so. The exit code is that of success.
+    /// For an empty problem: says so, and writes empty records. The exit code is that of success.
     int nothing_to_do(const std::string& why) const;
+
+    /// Drops the sizes that name these words: a type that the program does not take.
+    void drop_sizes(const std::string& words);
 
     /// Opens the GPU that --device names, or ends the program with a hint.
     void open_device();
 
-    /// The problem as the command line gives it: family, program, type, sizes and choices.
-    Problem problem(const std::string& headline) const;
+    /// The problem as the command line gives it: family, program, type and options.
+    Problem problem() const;
 
     /// Runs, reports and records the variants; the exit code says whether all were right.
     int measure(const Problem& problem, std::vector<Variant> variants);
 
  private:
+    int run_unchecked(const std::vector<Label>& labels, const std::function<int()>& body);
+    /// The exit code.
+    int verdict(const std::vector<Measurement>& measurements) const;
+
     int argc;
     char** argv;
 };

@@ -2,10 +2,17 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -29,8 +36,8 @@ bool has_times(const Measurement& m) {
     return !m.times_ms.empty();
 }
 
-double bytes_of(const Problem& problem, const Measurement& m) {
-    return m.variant->bytes > 0 ? m.variant->bytes : problem.bytes;
+const std::vector<Rate>& rates_of(const Problem& problem, const Measurement& m) {
+    return m.variant->rates.empty() ? problem.rates : m.variant->rates;
 }
 
 const Measurement* find(const std::vector<Measurement>& all, const std::string& name) {
@@ -89,16 +96,13 @@ std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
 
 std::string check_cell(const Measurement& m) {
     if (m.status == Status::wrong) return "WRONG";
+    if (m.status == Status::failed) return "FAILED";
     return name_of(m.status);
 }
 
 template <typename Test>
 bool any(const std::vector<Figures>& figures, const Test& test) {
     return std::any_of(figures.begin(), figures.end(), test);
-}
-
-bool has_rate(const Problem& problem) {
-    return problem.flops > 0 || problem.items > 0 || problem.bytes > 0;
 }
 
 bool beyond_limit(const Figures& f) {
@@ -108,6 +112,17 @@ bool beyond_limit(const Figures& f) {
 bool any_steps(const std::vector<Measurement>& measurements) {
     return std::any_of(measurements.begin(), measurements.end(),
                        [](const Measurement& m) { return m.variant->steps > 1; });
+}
+
+// Four digits that count: 3708, 50.94, 0.9812.
+std::string rate_cell(double value) {
+    if (!std::isfinite(value)) return "-";
+    const int before = value < 1 ? 1 : static_cast<int>(std::log10(value)) + 1;
+    return fmt::format("{:.{}f}", value, std::max(0, 4 - before));
+}
+
+bool is_bandwidth(const std::string& unit) {
+    return unit == "GB/s";
 }
 
 OwnFigure own_figure(const Measurement& m, const Column& kind, size_t column) {
@@ -148,43 +163,47 @@ RunInfo describe_run(const DeviceInfo& device, const Options& options) {
     run.seed = options.seed;
     run.cold = options.cold;
     run.simulated = simulated();
+    run.times = options.times;
     return run;
 }
 
-std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measurement>& measurements,
-                                const RunInfo& run) {
+Results::Results(const Problem& the_problem, const std::vector<Measurement>& all, const RunInfo& the_run)
+    : problem(the_problem), measurements(all), run(the_run) {
+    for (const Rate& rate : problem.rates) units.push_back(rate.unit);
+    for (const Measurement& m : measurements)
+        for (const Rate& rate : m.variant->rates)
+            if (std::find(units.begin(), units.end(), rate.unit) == units.end()) units.push_back(rate.unit);
+
     const std::vector<double> ceiling = ceiling_times(problem, measurements);
-    const Measurement* peer = find(measurements, Role::peer);
-    std::vector<Figures> all;
+    const Measurement* baseline = find(measurements, Role::baseline);
     for (const Measurement& m : measurements) {
         Figures f;
         f.time_ms = summarize(m.times_ms);
+        f.rates.assign(units.size(), NOT_KNOWN);
         for (size_t c = 0; c < problem.columns.size(); ++c)
             f.own.push_back(own_figure(m, problem.columns[c], c));
         if (has_times(m)) {
-            const double seconds = f.time_ms.median / 1e3, bytes = bytes_of(problem, m);
-            const double steps = static_cast<double>(m.variant->steps);
             f.host_ms = summarize(m.host_ms).median;
-            if (bytes > 0) f.gbps = bytes / seconds / 1e9;
-            if (problem.flops > 0) f.tflops = problem.flops / seconds / 1e12;
-            if (problem.updates > 0) f.gpts = steps * problem.updates / seconds / 1e9;
-            if (problem.items > 0) f.us_per_item = seconds * 1e6 / problem.items;
+            for (const Rate& rate : rates_of(problem, m)) {
+                const double value = rate.amount > 0 ? rate.in(f.time_ms.median) : NOT_KNOWN;
+                f.rates[std::find(units.begin(), units.end(), rate.unit) - units.begin()] = value;
+                if (is_bandwidth(rate.unit))
+                    f.above_peak = run.device.peak_bandwidth && value * 1e9 > *run.device.peak_bandwidth;
+            }
             if (problem.model_ms) f.model_ms = problem.model_ms(*m.variant, medians_of(measurements));
             if (!ceiling.empty()) {
                 std::vector<double> ceiling_of_steps = ceiling;
-                for (double& ms : ceiling_of_steps) ms *= steps;
+                for (double& ms : ceiling_of_steps) ms *= static_cast<double>(m.variant->steps);
                 f.fraction_of_ceiling = estimate_ratio(ceiling_of_steps, m.times_ms);
             }
-            if (peer && m.variant->role == Role::rung)
-                f.speedup_over_peer = estimate_ratio(peer->times_ms, m.times_ms);
+            if (baseline && m.variant->role == Role::rung)
+                f.speedup_over_baseline = estimate_ratio(baseline->times_ms, m.times_ms);
             const double working_set =
                 m.variant->working_set > 0 ? m.variant->working_set : problem.working_set;
             f.l2_resident = !run.cold && working_set < L2_MULTIPLE * static_cast<double>(run.device.l2_bytes);
-            f.above_peak = run.device.peak_bandwidth && f.gbps * 1e9 > *run.device.peak_bandwidth;
         }
-        all.push_back(f);
+        figures.push_back(f);
     }
-    return all;
 }
 
 namespace {
@@ -195,21 +214,15 @@ struct TableColumn {
     std::function<std::string(const Measurement&, const Figures&)> cell;
 };
 
-std::vector<TableColumn> columns_of_times(const Problem& problem,
-                                          const std::vector<Measurement>& measurements,
-                                          const std::vector<Figures>& figures) {
+std::vector<TableColumn> columns_of_times(const Results& results) {
+    const Problem& problem = results.problem;
     const auto mean = [](auto&, const Figures& f) {
-        return fmt::format("{:.4f} ± {:.4f}", f.time_ms.mean, f.time_ms.stddev);
+        return std::isfinite(f.time_ms.stddev)
+                   ? fmt::format("{:.4f} ± {:.4f}", f.time_ms.mean, f.time_ms.stddev)
+                   : fmt::format("{:.4f}", f.time_ms.mean);
     };
     const auto median = [](auto&, const Figures& f) { return fmt::format("{:.4f}", f.time_ms.median); };
     const auto host = [](auto&, const Figures& f) { return fmt::format("{:.4f}", f.host_ms); };
-    const auto rate = [&problem](auto&, const Figures& f) {
-        return (problem.flops > 0   ? fmt::format("{:.2f}", f.tflops)
-                : problem.items > 0 ? fmt::format("{:.3f}", f.us_per_item)
-                                    : fmt::format("{:.{}f}", f.gbps, f.gbps < 100 ? 1 : 0)) +
-               (f.l2_resident ? " L2" : "") + (f.above_peak ? " >peak" : "");
-    };
-    const auto updates = [](auto&, const Figures& f) { return fmt::format("{:.1f}", f.gpts); };
     const auto steps = [](const Measurement& m, auto&) { return std::to_string(m.variant->steps); };
     const auto fraction = [](auto&, const Figures& f) {
         const Estimate& e = f.fraction_of_ceiling;
@@ -224,15 +237,15 @@ std::vector<TableColumn> columns_of_times(const Problem& problem,
 
     std::vector<TableColumn> columns = {{"time (ms)", mean}, {"median", median}};
     if (problem.host_clock) columns.push_back({"by host", host});
-    if (has_rate(problem))
-        columns.push_back({problem.flops > 0   ? "TFLOP/s"
-                           : problem.items > 0 ? "us/" + problem.item
-                                               : "GB/s",
-                           rate});
-    if (problem.updates > 0) columns.push_back({"GPt/s", updates});
-    if (any_steps(measurements)) columns.push_back({"steps", steps});
+    for (size_t u = 0; u < results.units.size(); ++u)
+        columns.push_back(
+            {results.units[u], [u, bandwidth = is_bandwidth(results.units[u])](auto&, const Figures& f) {
+                 return rate_cell(f.rates[u]) + (u == 0 && f.l2_resident ? " L2" : "") +
+                        (bandwidth && f.above_peak ? " >peak" : "");
+             }});
+    if (any_steps(results.measurements)) columns.push_back({"steps", steps});
     if (!problem.ceiling.empty()) columns.push_back({"of " + problem.ceiling, fraction});
-    if (any(figures, [](const Figures& f) { return std::isfinite(f.model_ms); }))
+    if (any(results.figures, [](const Figures& f) { return std::isfinite(f.model_ms); }))
         columns.push_back({"of model", model});
     for (size_t c = 0; c < problem.columns.size(); ++c) {
         const Column& own = problem.columns[c];
@@ -263,16 +276,15 @@ std::vector<TableColumn> columns_of_counts() {
 
 }  // namespace
 
-std::string table(const Problem& problem, const std::vector<Measurement>& measurements,
-                  const std::vector<Figures>& figures, const RunInfo& run) {
+std::string table(const Results& results) {
+    const auto& [problem, measurements, run, units, figures] = results;
     const DeviceInfo& d = run.device;
     std::string text = fmt::format("{}/{}   {}   ", problem.family, problem.program, problem.headline);
     text += run.simulated ? "simulated on the CPU: counts, no times\n"
                           : fmt::format("{}, sm_{}{}, {} SMs, CUDA {}\n", d.name, d.major, d.minor,
                                         d.multiprocessors, d.runtime);
 
-    const std::vector<TableColumn> columns =
-        run.simulated ? columns_of_counts() : columns_of_times(problem, measurements, figures);
+    const std::vector<TableColumn> columns = run.simulated ? columns_of_counts() : columns_of_times(results);
     std::vector<std::vector<std::string>> rows = {{"variant", "what it shows"}};
     for (const TableColumn& column : columns) rows[0].push_back(column.title);
     rows[0].push_back("check");
@@ -281,22 +293,22 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
         const Measurement& m = measurements[i];
         const Figures& f = figures[i];
         std::vector<std::string> row = {m.variant->name, m.variant->note};
-        if (run.simulated ? m.counts && m.status != Status::wrong : has_times(m))
+        if (run.simulated ? m.counts.has_value() : has_times(m))
             for (const TableColumn& column : columns) row.push_back(column.cell(m, f));
         else if (!run.simulated)
-            row.push_back(m.status == Status::wrong ? "WRONG" : "-");
+            row.push_back(m.status == Status::skipped || m.status == Status::not_run ? "-" : check_cell(m));
         row.resize(rows[0].size() - 1, "-");
         row.push_back(check_cell(m));
         rows.push_back(row);
         if (!m.reason.empty()) notes += fmt::format("{}: {}: {}\n", m.variant->name, check_cell(m), m.reason);
-        const Estimate& s = f.speedup_over_peer;
+        const Estimate& s = f.speedup_over_baseline;
         if (std::isfinite(s.low)) {
             const char* verdict = s.low > 1    ? "faster than"
                                   : s.high < 1 ? "slower than"
                                                : "no different from";
-            notes +=
-                fmt::format("{} is {} {}: {:.3f} times its speed (95 %: {:.3f} to {:.3f})\n", m.variant->name,
-                            verdict, find(measurements, Role::peer)->variant->name, s.value, s.low, s.high);
+            notes += fmt::format("{} is {} {}: {:.3f} times its speed (95 %: {:.3f} to {:.3f})\n",
+                                 m.variant->name, verdict, find(measurements, Role::baseline)->variant->name,
+                                 s.value, s.low, s.high);
         }
     }
     text += in_columns(rows);
@@ -305,7 +317,7 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
                "shared: wavefronts a request, global: 32-byte sectors a request (ideal in parentheses); "
                "divergent: branches\n" +
                notes;
-    if (has_rate(problem) && any(figures, [](const Figures& f) { return f.l2_resident; }))
+    if (!units.empty() && any(figures, [](const Figures& f) { return f.l2_resident; }))
         text += "L2: the data may be found in the cache again (--cold flushes it)\n";
     if (any(figures, [](const Figures& f) { return f.above_peak; }))
         text += ">peak: above the theoretical bandwidth of the memory, so not from memory\n";
@@ -315,14 +327,18 @@ std::string table(const Problem& problem, const std::vector<Measurement>& measur
         text += fmt::format(
             "steps: in one launch; 100 % is as many times a {}, the bound of one step at a time\n",
             problem.ceiling);
-    if (d.peak_bandwidth && has_rate(problem) && problem.flops == 0 && std::isfinite(problem.working_set))
+    if (d.peak_bandwidth && !units.empty() && is_bandwidth(units[0]) && std::isfinite(problem.working_set))
         text += fmt::format("theoretical peak of the memory: {:.0f} GB/s\n", *d.peak_bandwidth / 1e9);
+    if (run.times)
+        for (const Measurement& m : measurements)
+            if (has_times(m))
+                text += fmt::format("{} (ms): {:.4f}\n", m.variant->name, fmt::join(m.times_ms, " "));
     if (problem.remark) notes += problem.remark(medians_of(measurements));
     return text + notes;
 }
 
-std::string json_lines(const Problem& problem, const std::vector<Measurement>& measurements,
-                       const std::vector<Figures>& figures, const RunInfo& run) {
+std::string json_lines(const Results& results) {
+    const auto& [problem, measurements, run, units, figures] = results;
     std::string text;
     for (size_t i = 0; i < measurements.size(); ++i) {
         const Measurement& m = measurements[i];
@@ -330,11 +346,12 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
         const bool compared =
             m.status == Status::ok || (m.status == Status::wrong && m.comparison.compared > 0);
         json sizes = json::object();
-        for (const auto& [name, value] : problem.sizes) sizes[name] = value;
-        for (const auto& [name, value] : problem.reals) sizes[name] = value;
-        for (const auto& [name, value] : problem.choices) sizes[name] = value;
+        for (const auto& option : problem.options)
+            std::visit([&](const auto& value) { sizes[option.first] = value; }, option.second);
+        json rates = json::object();
+        for (size_t u = 0; u < units.size(); ++u) rates[units[u]] = number(f.rates[u]);
         json counts;
-        if (m.counts && m.status != Status::wrong) {
+        if (m.counts) {
             for (int k = 0; k < 4; ++k) {
                 const LadderSimulatorTraffic& t = m.counts->traffic[k];
                 const std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
@@ -375,26 +392,19 @@ std::string json_lines(const Problem& problem, const std::vector<Measurement>& m
             {"time_ms_max", number(f.time_ms.max)},
             {"samples", has_times(m) ? json(f.time_ms.samples) : json(nullptr)},
             {"batch", has_times(m) ? json(m.batch) : json(nullptr)},
+            {"times_ms", run.times && has_times(m) ? json(m.times_ms) : json(nullptr)},
             {"host_time_ms_median", number(f.host_ms)},
-            {"bytes", bytes_of(problem, m) > 0 ? json(bytes_of(problem, m)) : json(nullptr)},
-            {"flops", problem.flops > 0 ? json(problem.flops) : json(nullptr)},
-            {"gbps", number(f.gbps)},
-            {"tflops", number(f.tflops)},
-            {"updates", problem.updates > 0 ? json(problem.updates) : json(nullptr)},
+            {"rates", rates},
             {"steps", m.variant->steps},
-            {"gpts", number(f.gpts)},
-            {"items", problem.items > 0 ? json(problem.items) : json(nullptr)},
-            {"item", problem.items > 0 ? json(problem.item) : json(nullptr)},
-            {"us_per_item", number(f.us_per_item)},
             {"model_ms", number(f.model_ms)},
             {"fraction_of_model", number(f.model_ms / f.time_ms.median)},
             {"ceiling", problem.ceiling.empty() ? json(nullptr) : json(problem.ceiling)},
             {"fraction_of_ceiling", number(f.fraction_of_ceiling.value)},
             {"fraction_low", number(f.fraction_of_ceiling.low)},
             {"fraction_high", number(f.fraction_of_ceiling.high)},
-            {"speedup_over_peer", number(f.speedup_over_peer.value)},
-            {"speedup_low", number(f.speedup_over_peer.low)},
-            {"speedup_high", number(f.speedup_over_peer.high)},
+            {"speedup_over_baseline", number(f.speedup_over_baseline.value)},
+            {"speedup_low", number(f.speedup_over_baseline.low)},
+            {"speedup_high", number(f.speedup_over_baseline.high)},
             {"l2_resident", has_times(m) ? json(f.l2_resident) : json(nullptr)},
             {"above_peak", has_times(m) ? json(f.above_peak) : json(nullptr)},
             {"cold", run.cold},
@@ -441,23 +451,82 @@ std::string csv(const std::string& lines) {
     return header.empty() ? "" : header + "\n" + text;
 }
 
-OutputFile::OutputFile(const std::string& option, const std::string& wanted) : path(wanted) {
-    // Only a regular file is replaced whole; a pipe or /dev/stdout is written as it is.
+namespace {
+
+/// The temporary files that exist now: an end by a signal takes them along. A handler may do no more than unlink().
+constexpr int MAX_TEMPORARIES = 2;
+char temporaries[MAX_TEMPORARIES][PATH_MAX];
+
+void remove_temporaries(int signal) {
+    for (auto& name : temporaries)
+        if (name[0]) unlink(name);
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+void remember(const std::string& name) {
+    for (auto& place : temporaries)
+        if (!place[0] && name.size() < sizeof place) {
+            std::strcpy(place, name.c_str());
+            break;
+        }
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, remove_temporaries);
+}
+
+void forget(const std::string& name) {
+    for (auto& place : temporaries)
+        if (name == place) place[0] = 0;
+}
+
+}  // namespace
+
+OutputFile::OutputFile(const std::string& option, const std::string& wanted) {
     namespace fs = std::filesystem;
-    const bool special = fs::exists(path) && !fs::is_regular_file(path);
-    temporary = special ? path : path + ".part";
-    if (fs::is_directory(path) || !std::ofstream(temporary))
-        throw UsageError(fmt::format("{}: cannot write {}", option, path));
+    const auto refuse = [&](const std::string& why) {
+        return UsageError(fmt::format("{}: cannot write '{}': {}", option, wanted, why));
+    };
+    if (wanted.empty()) throw UsageError(option + ": the name of a file is missing");
+    std::error_code error;
+    const fs::file_status status = fs::status(wanted, error);
+    if (status.type() == fs::file_type::none) throw refuse(error.message());
+    if (fs::is_directory(status)) throw refuse("it is a folder");
+    path = wanted;
+    // A pipe or a terminal; and /dev/stdout, sent to a file, is written where it stands.
+    const bool special = fs::exists(status) && !fs::is_regular_file(status);
+    if (special || wanted.rfind("/dev/", 0) == 0 || wanted.rfind("/proc/", 0) == 0) {
+        if (access(path.c_str(), W_OK)) throw refuse(std::strerror(errno));
+        return;
+    }
+    const fs::path target = fs::weakly_canonical(wanted, error);
+    if (error) throw refuse(error.message());
+    path = target.string();
+    if (fs::exists(status) && access(path.c_str(), W_OK)) throw refuse(std::strerror(errno));
+    temporary = (target.parent_path() / ".ladder-XXXXXX").string();
+    const int file = mkstemp(temporary.data());
+    if (file < 0) {
+        temporary.clear();
+        throw refuse(std::strerror(errno));
+    }
+    remember(temporary);
+    const mode_t mask = umask(0);
+    umask(mask);
+    const bool kept =
+        fchmod(file, fs::exists(status) ? static_cast<mode_t>(status.permissions()) : 0666 & ~mask) == 0;
+    close(file);
+    if (!kept) throw refuse(std::strerror(errno));
 }
 
 OutputFile::~OutputFile() {
-    if (temporary != path) std::remove(temporary.c_str());
+    if (temporary.empty()) return;
+    unlink(temporary.c_str());
+    forget(temporary);
 }
 
 void OutputFile::write(const std::string& text) {
-    std::ofstream out(temporary);
+    const bool in_place = temporary.empty();
+    std::ofstream out(in_place ? path : temporary, in_place ? std::ios::app : std::ios::trunc);
     out << text << std::flush;
-    if (!out) throw std::runtime_error("cannot write " + temporary);
+    if (!out) throw std::runtime_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
     out.close();
-    if (temporary != path) std::filesystem::rename(temporary, path);
+    if (!in_place) std::filesystem::rename(temporary, path);
 }

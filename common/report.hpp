@@ -11,7 +11,7 @@ struct RunInfo {
     DeviceInfo device;
     std::string compiler, date, revision;
     uint64_t seed = 0;
-    bool cold = false, simulated = false;
+    bool cold = false, simulated = false, times = false;
 };
 
 /// Compiler and revision of this build, the date now (UTC, ISO 8601).
@@ -27,35 +27,38 @@ struct OwnFigure {
 /// What is published of one measurement. Figures that do not exist are NaN and become null, never 0.
 struct Figures {
     Summary time_ms;
-    double host_ms = NOT_KNOWN;      ///< median by the host's clock
-    double gbps = NOT_KNOWN;         ///< 1e9 bytes per second, by the median time
-    double tflops = NOT_KNOWN;       ///< 1e12 operations per second
-    double gpts = NOT_KNOWN;         ///< 1e9 updates per second, those of all steps
-    double us_per_item = NOT_KNOWN;  ///< of the problem's items
+    double host_ms = NOT_KNOWN;  ///< median by the host's clock
+    std::vector<double> rates;  ///< by the median time: one for each of Results::units, NaN where it has none
     double model_ms = NOT_KNOWN;     ///< what the family's model expects
     Estimate fraction_of_ceiling;    ///< paired by round; the ceiling's time is taken for each step
-    Estimate speedup_over_peer;      ///< paired by round
+    Estimate speedup_over_baseline;  ///< paired by round
     bool l2_resident = false, above_peak = false;
     std::vector<OwnFigure> own;  ///< one for each of Problem::columns
 };
 
-/// The figures of all measurements of a run. A measurement without times has none.
-std::vector<Figures> figures_of(const Problem& problem, const std::vector<Measurement>& measurements,
-                                const RunInfo& run);
+/// A run and what it says. It refers to the problem and the measurements, and does not keep them.
+struct Results {
+    Results(const Problem& problem, const std::vector<Measurement>& measurements, const RunInfo& run);
+
+    const Problem& problem;
+    const std::vector<Measurement>& measurements;
+    RunInfo run;
+    std::vector<std::string> units;  ///< of the rates, those of the problem first
+    std::vector<Figures> figures;    ///< one for each measurement; without times it has none
+};
 
 /// The table that a person reads, with what needs saying below it.
-std::string table(const Problem& problem, const std::vector<Measurement>& measurements,
-                  const std::vector<Figures>& figures, const RunInfo& run);
+std::string table(const Results& results);
 
-/// One JSON object per measurement and line.
-std::string json_lines(const Problem& problem, const std::vector<Measurement>& measurements,
-                       const std::vector<Figures>& figures, const RunInfo& run);
+/// One JSON object per measurement and line (README.md, "Records").
+std::string json_lines(const Results& results);
 
-/// The same columns as CSV (RFC 4180), sizes of the problem and counts as JSON in their cells.
+/// The same columns as CSV (RFC 4180), options of the problem and counts as JSON in their cells.
 std::string csv(const std::string& json_lines);
 
-/// A file to be written once, whole: what was there before stays until then. A path that cannot be written is
-/// a UsageError at once, before any work is lost.
+/// A file to be written once, whole: what was there before stays until then, and no half of it is ever left. A link is
+/// followed; an existing file keeps its mode. A pipe or a device is written as it is. A path that cannot be written is a
+/// UsageError that names the option, at once, before any work is lost.
 class OutputFile {
  public:
     OutputFile(const std::string& option, const std::string& path);
@@ -64,6 +67,8 @@ class OutputFile {
     OutputFile& operator=(const OutputFile&) = delete;
 
     void write(const std::string& text);
+    /// The file itself, links followed.
+    const std::string& name() const { return path; }
 
  private:
     std::string path, temporary;

@@ -13,8 +13,6 @@
 #include <limits>
 #include <vector>
 
-#include "device_info.hpp"
-
 namespace {
 
 // The simulator's function of this name, or null on a GPU.
@@ -49,6 +47,10 @@ std::string source_line(const std::string& file, int line) {
 }
 
 }  // namespace
+
+bool simulated() {
+    return SIMULATOR(ladder_simulator_counts) != nullptr;
+}
 
 std::string simulation::start(char** argv) {
     namespace fs = std::filesystem;

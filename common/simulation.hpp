@@ -4,7 +4,17 @@
 #include <cstdint>
 #include <string>
 
-#include "benchmark.hpp"
+#include "../simulator/simulator_api.h"
+#include "statistics.hpp"
+
+/// What the simulator counted in one launch of a variant.
+using Counts = LadderSimulatorCounts;
+inline double per_request(uint64_t count, uint64_t requests) {
+    return requests ? static_cast<double>(count) / static_cast<double>(requests) : NOT_KNOWN;
+}
+
+/// Are we running under the CPU simulator (simulator/README.md)?
+bool simulated();
 
 namespace simulation {
 

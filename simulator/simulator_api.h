@@ -14,7 +14,8 @@ extern "C" {
 struct LadderSimulatorTraffic {
     uint64_t requests, units, ideal;  ///< units: wavefronts of shared memory, sectors of global memory
 };
-/// The kinds of traffic, and what a unit of each is called.
+/// The kinds of traffic, as indices of LadderSimulatorCounts::traffic, and what a unit of each is called.
+enum LadderSimulatorKind { SHARED_LOAD, SHARED_STORE, GLOBAL_LOAD, GLOBAL_STORE };
 constexpr struct {
     const char *name, *unit;
 } LADDER_SIMULATOR_TRAFFIC[] = {{"shared_load", "wavefronts"},

@@ -24,18 +24,17 @@ __global__ void transpose(const T* in, T* out, Extent e) {
 int main(int argc, char** argv) {
     Transpose ladder("wrong", "Wrong on purpose: a test of the harness.", argc, argv);
     const dim3 block(TILE_DIM, TILE_DIM);
-    ladder.variant("right", "nothing wrong here", [=](auto in, auto out, Extent e) {
-        transpose<Fault::none><<<tiles(e), block>>>(in, out, e);
+    ladder.variant("right", "nothing wrong here", [=](auto t) {
+        transpose<Fault::none><<<tiles(t.extent), block>>>(t.in, t.out, t.extent);
     });
-    ladder.variant("last_row_missing", "leaves the last row of B as it was",
-                   [=](auto in, auto out, Extent e) {
-                       transpose<Fault::last_row_missing><<<tiles(e), block>>>(in, out, e);
-                   });
-    ladder.variant("tile_stays_in_place", "the tutorial's index fault", [=](auto in, auto out, Extent e) {
-        transpose<Fault::tile_stays_in_place><<<tiles(e), block>>>(in, out, e);
+    ladder.variant("last_row_missing", "leaves the last row of B as it was", [=](auto t) {
+        transpose<Fault::last_row_missing><<<tiles(t.extent), block>>>(t.in, t.out, t.extent);
     });
-    ladder.variant("race", "no barrier between write and read", [=](auto in, auto out, Extent e) {
-        transpose<Fault::race><<<tiles(e), block>>>(in, out, e);
+    ladder.variant("tile_stays_in_place", "the tutorial's index fault", [=](auto t) {
+        transpose<Fault::tile_stays_in_place><<<tiles(t.extent), block>>>(t.in, t.out, t.extent);
+    });
+    ladder.variant("race", "no barrier between write and read", [=](auto t) {
+        transpose<Fault::race><<<tiles(t.extent), block>>>(t.in, t.out, t.extent);
     });
     return ladder.run();
 }

@@ -6,7 +6,7 @@
 // Cost:   a multiplication for each index; above 48 KB the kernel must be allowed to
 //         (cudaFuncSetAttribute), and the larger the tile, the fewer blocks fit on a multiprocessor.
 // Wrong still: one block of 66 KB waits at its barrier with much of the multiprocessor's shared memory.
-//         Larger is not faster by itself; what counts is how many bytes are under way.
+//         Larger is not faster by itself; what counts is how many bytes are in flight.
 // Text 1, reduce_dynamic's mechanism on a tile; text 3, dynamic shared memory with hand-made indices.
 #include "transpose.cuh"
 
@@ -43,16 +43,17 @@ void launch_dynamic(const T* in, T* out, Extent e, int tile_dim) {
     transpose_dynamic<<<tiles(e, tile_dim, tile_dim), dim3(32, 16), bytes>>>(in, out, e, tile_dim);
 }
 
+constexpr int LARGE_DIM = 128;
+
 int main(int argc, char** argv) {
-    constexpr int large = 128;
     Transpose ladder("dynamic", "Transposes through dynamic shared memory.", argc, argv);
     ladder.variant("dynamic", "a 32 x 33 tile, sized at launch",
-                   [](auto in, auto out, Extent e) { launch_dynamic(in, out, e, TILE_DIM); });
-    ladder.variant(
-        "dynamic_large", "a 128 x 129 tile: more than 48 KB, by opt-in",
-        [](auto in, auto out, Extent e) { launch_dynamic(in, out, e, large); },
-        [](const DeviceInfo& device, Extent, int element_bytes) -> std::string {
-            const int needed = tile_bytes(large, element_bytes);
+                   [](auto t) { launch_dynamic(t.in, t.out, t.extent, TILE_DIM); });
+    ladder
+        .variant("dynamic_large", "a 128 x 129 tile: more than 48 KB, by opt-in",
+                 [](auto t) { launch_dynamic(t.in, t.out, t.extent, LARGE_DIM); })
+        .unless([](const DeviceInfo& device, const auto& t) -> std::string {
+            const int needed = tile_bytes(LARGE_DIM, sizeof(*t.in));
             if (needed <= device.shared_bytes_per_block_opt_in) return "";
             return "needs " + std::to_string(needed) + " bytes of shared memory a block; this GPU allows " +
                    std::to_string(device.shared_bytes_per_block_opt_in);

@@ -27,12 +27,11 @@ __global__ void transpose_coalesced_writes(const T* in, T* out, Extent e) {
 int main(int argc, char** argv) {
     Transpose ladder("naive", "Transposes from global memory to global memory.", argc, argv);
     const dim3 block(TILE_DIM, TILE_DIM);
-    ladder.variant(
-        "coalesced_reads", "a warp reads a row and writes a column",
-        [=](auto in, auto out, Extent e) { transpose_coalesced_reads<<<tiles(e), block>>>(in, out, e); });
-    ladder.variant("coalesced_writes", "a warp reads a column and writes a row",
-                   [=](auto in, auto out, Extent e) {
-                       transpose_coalesced_writes<<<tiles({e.cols, e.rows}), block>>>(in, out, e);
-                   });
+    ladder.variant("coalesced_reads", "a warp reads a row and writes a column", [=](auto t) {
+        transpose_coalesced_reads<<<tiles(t.extent), block>>>(t.in, t.out, t.extent);
+    });
+    ladder.variant("coalesced_writes", "a warp reads a column and writes a row", [=](auto t) {
+        transpose_coalesced_writes<<<tiles({t.extent.cols, t.extent.rows}), block>>>(t.in, t.out, t.extent);
+    });
     return ladder.run();
 }

@@ -10,7 +10,7 @@
 //         So one element is right for both; the paddings of two and four that are found by trial are not.
 // Cost:   3 % of the tile is never used.
 // Wrong still: blocks of 1024 threads: two fit on a multiprocessor, and while one waits at its barrier
-//         half of the loads are missing. And each thread has one element under way.
+//         half of the loads are missing. And each thread has one element in flight.
 // Text 1, transpose2; text 3, padding.
 #include "transpose.cuh"
 
@@ -34,12 +34,12 @@ int main(int argc, char** argv) {
     Transpose ladder("padded", "Transposes through a padded tile: bank conflicts against none.", argc, argv);
     const dim3 block(TILE_DIM, TILE_DIM);
     ladder.variant("unpadded", "tile[32][32]: column reads hit one bank",
-                   [=](auto in, auto out, Extent e) { transpose2<0><<<tiles(e), block>>>(in, out, e); });
+                   [=](auto t) { transpose2<0><<<tiles(t.extent), block>>>(t.in, t.out, t.extent); });
     ladder.variant("padded", "tile[32][33]: a column in 32 banks",
-                   [=](auto in, auto out, Extent e) { transpose2<1><<<tiles(e), block>>>(in, out, e); });
+                   [=](auto t) { transpose2<1><<<tiles(t.extent), block>>>(t.in, t.out, t.extent); });
     ladder.variant("padded_2", "tile[32][34]: two lanes a bank",
-                   [=](auto in, auto out, Extent e) { transpose2<2><<<tiles(e), block>>>(in, out, e); });
+                   [=](auto t) { transpose2<2><<<tiles(t.extent), block>>>(t.in, t.out, t.extent); });
     ladder.variant("padded_4", "tile[32][36]: four lanes a bank",
-                   [=](auto in, auto out, Extent e) { transpose2<4><<<tiles(e), block>>>(in, out, e); });
+                   [=](auto t) { transpose2<4><<<tiles(t.extent), block>>>(t.in, t.out, t.extent); });
     return ladder.run();
 }

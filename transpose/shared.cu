@@ -31,8 +31,8 @@ __global__ void transpose1(const T* in, T* out, Extent e) {
 
 int main(int argc, char** argv) {
     Transpose ladder("shared", "Transposes through a tile in shared memory.", argc, argv);
-    ladder.variant("shared", "tile[32][32]: a column lies in one bank", [](auto in, auto out, Extent e) {
-        transpose1<<<tiles(e), dim3(TILE_DIM, TILE_DIM)>>>(in, out, e);
+    ladder.variant("shared", "tile[32][32]: a column lies in one bank", [](auto t) {
+        transpose1<<<tiles(t.extent), dim3(TILE_DIM, TILE_DIM)>>>(t.in, t.out, t.extent);
     });
     return ladder.run();
 }

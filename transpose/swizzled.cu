@@ -31,8 +31,8 @@ __global__ void transpose_swizzled(const T* in, T* out, Extent e) {
 
 int main(int argc, char** argv) {
     Transpose ladder("swizzled", "Transposes through an XOR-swizzled tile.", argc, argv);
-    ladder.variant("swizzled", "column XOR row: no conflict, no padding", [](auto in, auto out, Extent e) {
-        transpose_swizzled<<<tiles(e), dim3(TILE_DIM, TILE_DIM)>>>(in, out, e);
+    ladder.variant("swizzled", "column XOR row: no conflict, no padding", [](auto t) {
+        transpose_swizzled<<<tiles(t.extent), dim3(TILE_DIM, TILE_DIM)>>>(t.in, t.out, t.extent);
     });
     return ladder.run();
 }

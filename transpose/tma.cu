@@ -19,6 +19,7 @@
 
 #include "copy_engine.cuh"
 #include "geam.cuh"
+#include "pack.cuh"
 
 constexpr int CHUNKS = 8;  // of 16 bytes: the 128 bytes of a row of a box
 constexpr int THREADS = 256;
@@ -28,10 +29,7 @@ constexpr int THREADS = 256;
 template <typename T>
 struct Tile {
     static constexpr int V = 16 / sizeof(T), BOX = CHUNKS * V, SIDE = 2 * BOX;
-    struct alignas(16) Chunk {
-        T at[V];
-    };
-    Chunk box[2][SIDE][CHUNKS];
+    Pack<T> box[2][SIDE][CHUNKS];
 };
 
 __device__ void store_box(const CUtensorMap* map, int col, int row, const void* from) {
@@ -62,7 +60,7 @@ __global__ void __launch_bounds__(THREADS)
     // x 8.
     const int lane = threadIdx.x % 8, octet = threadIdx.x / 8;
     const int across = lane + 8 * (octet / 8 % 2), down = (lane + octet) % 8 + 8 * (octet / 16);
-    typename Tile<T>::Chunk a[V];
+    Pack<T> a[V];
 #pragma unroll
     for (int i = 0; i < V; ++i) {
         const int r = down * V + i;
@@ -72,7 +70,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
         const int r = across * V + j;
-        typename Tile<T>::Chunk b;
+        Pack<T> b;
 #pragma unroll
         for (int i = 0; i < V; ++i) b.at[i] = a[i].at[j];
         tile.box[down / CHUNKS][r][down % CHUNKS ^ r % 8] = b;
@@ -100,23 +98,23 @@ const CUtensorMap& map_of(const T* matrix, int rows, int cols) {
     return place->second;
 }
 
-std::string obstacle(const DeviceInfo& device, Extent e, int element_bytes) {
-    if (device.major != 9) return "needs an sm_90 GPU";
-    if (e.rows * element_bytes % 16 || e.cols * element_bytes % 16)
-        return "the copy engine needs rows of A and of B that are multiples of 16 bytes";
-    return "";
-}
-
 int main(int argc, char** argv) {
     Transpose ladder("tma", "A transpose by Hopper's bulk tensor copies.", argc, argv);
-    ladder.variant(
-        "tma", "boxes by the copy engine, swizzled by hardware",
-        [](auto in, auto out, Extent e) {
-            using T = std::remove_reference_t<decltype(*out)>;
-            transpose_tma<T><<<tiles({e.cols, e.rows}, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
-                map_of(in, e.rows, e.cols), map_of<T>(out, e.cols, e.rows));
-        },
-        obstacle);
+    ladder
+        .variant("tma", "boxes by the copy engine, swizzled by hardware",
+                 [](auto t) {
+                     using T = std::remove_reference_t<decltype(*t.out)>;
+                     const auto [rows, cols] = t.extent;
+                     transpose_tma<T><<<tiles({cols, rows}, Tile<T>::SIDE, Tile<T>::SIDE), THREADS>>>(
+                         map_of(t.in, rows, cols), map_of<T>(t.out, cols, rows));
+                 })
+        .unless([](const DeviceInfo& device, const auto& t) -> std::string {
+            if (device.major != 9) return "needs an sm_90 GPU";
+            const int bytes = sizeof(*t.in);
+            if (t.extent.rows * bytes % 16 || t.extent.cols * bytes % 16)
+                return "the copy engine needs rows of A and of B that are multiples of 16 bytes";
+            return "";
+        });
     add_geam(ladder);
     return ladder.run();
 }

@@ -1,7 +1,7 @@
 // unrolled.cu: several elements a thread.
 //
 // Idea:   with 32 x 32 threads, 2 blocks fill a multiprocessor, and each thread waits for its one element.
-//         Give each thread more: more loads are under way, index arithmetic and barriers are shared, and
+//         Give each thread more: more loads are in flight, index arithmetic and barriers are shared, and
 //         smaller blocks let a multiprocessor hold more of them, so that some read while others wait or
 //         write.
 //         rows_per_thread: 32 x 8 threads on a 32 x 32 tile, four rows each.
@@ -69,12 +69,13 @@ __global__ void transformSmemUnrollPad(const T* in, T* out, Extent e) {
 
 int main(int argc, char** argv) {
     Transpose ladder("unrolled", "Transposes with several elements a thread.", argc, argv);
-    ladder.variant("smem_unroll_pad", "32x16 threads, two tiles side by side",
-                   [](auto in, auto out, Extent e) {
-                       transformSmemUnrollPad<<<tiles(e, BDIMY, 2 * BDIMX), dim3(BDIMX, BDIMY)>>>(in, out, e);
-                   });
-    ladder.variant("rows_per_thread", "32x8 threads, four rows each", [](auto in, auto out, Extent e) {
-        transpose_rows_per_thread<<<tiles(e), dim3(TILE_DIM, ROWS_OF_THREADS)>>>(in, out, e);
+    ladder.variant("smem_unroll_pad", "32x16 threads, two tiles side by side", [](auto t) {
+        transformSmemUnrollPad<<<tiles(t.extent, BDIMY, 2 * BDIMX), dim3(BDIMX, BDIMY)>>>(t.in, t.out,
+                                                                                          t.extent);
+    });
+    ladder.variant("rows_per_thread", "32x8 threads, four rows each", [](auto t) {
+        transpose_rows_per_thread<<<tiles(t.extent), dim3(TILE_DIM, ROWS_OF_THREADS)>>>(t.in, t.out,
+                                                                                        t.extent);
     });
     return ladder.run();
 }

@@ -3,7 +3,7 @@
 // Idea:   a thread takes a patch of V x V elements (V = 4 floats or 2 doubles, 16 bytes): V loads of 16
 //         bytes, a transpose in registers, V stores of 16 bytes into the tile, which is thereby transposed
 //         already. After the barrier the block copies the tile's rows out, 16 bytes a lane. A quarter of
-//         the instructions, and each thread has V loads under way. A row of the tile has 256 bytes, on both
+//         the instructions, and each thread has V loads in flight. A row of the tile has 256 bytes, on both
 //         sides: 64 floats or 32 doubles.
 // Banks:  a 16-byte access goes by quarter warps: 8 lanes, 128 bytes, all banks once. In the tile's row r,
 //         pack p is kept at p XOR (r / V mod 8). Eight lanes that store one pack into rows V apart hit
@@ -13,16 +13,10 @@
 //         together reach to places that lie further apart. See tma.cu for what Hopper's copy engine does.
 // Texts: none goes this far.
 #include "geam.cuh"
+#include "pack.cuh"
 
 constexpr int PACKS = 16;               // in a row of the tile: 256 bytes
 constexpr int THREADS = PACKS * PACKS;  // one patch each
-
-/// 16 bytes: V elements.
-template <typename T>
-struct alignas(16) Pack {
-    static constexpr int V = 16 / sizeof(T);
-    T at[V];
-};
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS) transpose_vectorized(const T* in, T* out, Extent e) {
@@ -84,9 +78,10 @@ __global__ void __launch_bounds__(THREADS) transpose_vectorized(const T* in, T* 
 int main(int argc, char** argv) {
     Transpose ladder("vectorized", "Transposes with 16-byte accesses and a swizzled tile: the top rung.",
                      argc, argv);
-    ladder.variant("vectorized", "16 bytes on every side, swizzled tile", [](auto in, auto out, Extent e) {
-        const int side = PACKS * (16 / sizeof(*in));
-        transpose_vectorized<<<tiles({e.cols, e.rows}, side, side), THREADS>>>(in, out, e);
+    ladder.variant("vectorized", "16 bytes on every side, swizzled tile", [](auto t) {
+        const int side = PACKS * (16 / sizeof(*t.in));
+        transpose_vectorized<<<tiles({t.extent.cols, t.extent.rows}, side, side), THREADS>>>(t.in, t.out,
+                                                                                             t.extent);
     });
     add_geam(ladder);
     return ladder.run();
