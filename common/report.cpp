@@ -497,8 +497,13 @@ OutputFile::OutputFile(const std::string& option, const std::string& wanted) {
         if (access(path.c_str(), W_OK)) throw refuse(std::strerror(errno));
         return;
     }
-    const fs::path target = fs::weakly_canonical(wanted, error);
-    if (error) throw refuse(error.message());
+    fs::path target = wanted;
+    for (int links = 0; fs::is_symlink(target); ++links) {
+        if (links == 40) throw refuse(std::strerror(ELOOP));
+        target = target.parent_path() /
+                 fs::read_symlink(target);  // an absolute one replaces what stands before it
+    }
+    target = fs::absolute(target).lexically_normal();
     path = target.string();
     if (fs::exists(status) && access(path.c_str(), W_OK)) throw refuse(std::strerror(errno));
     temporary = (target.parent_path() / ".ladder-XXXXXX").string();

@@ -21,10 +21,30 @@ TEST(Hint, NoDeviceSaysWhatToDo) {
     EXPECT_STREQ(hint_for(cudaErrorIllegalAddress), "");
 }
 
-TEST(CheckCudaCall, SaysWhereAndWhatAndExits) {
-    EXPECT_EXIT(CHECK_CUDA_CALL(cudaErrorInvalidValue), testing::ExitedWithCode(1),
-                "cuda_error_test.cpp:[0-9]+: cudaErrorInvalidValue: cudaErrorInvalidValue: invalid argument");
-    EXPECT_EXIT(CHECK_CUDA_CALL(cudaErrorNoDevice), testing::ExitedWithCode(77), "--simulate");
+TEST(CheckCudaCall, SaysWhereAndWhat) {
+    try {
+        CHECK_CUDA_CALL(cudaErrorInvalidValue);
+        FAIL() << "the error went unnoticed";
+    } catch (const CudaError& error) {
+        EXPECT_EQ(error.code, cudaErrorInvalidValue);
+        const std::string text = error.what();
+        const size_t name = text.find("cuda_error_test.cpp:");
+        ASSERT_NE(name, std::string::npos) << text;
+        EXPECT_NE(text.find(": cudaErrorInvalidValue: cudaErrorInvalidValue: invalid argument", name),
+                  std::string::npos)
+            << text;
+        EXPECT_EQ(text.find('\n'), std::string::npos);
+    }
+}
+
+TEST(CheckCudaCall, GivesTheHintOnALineOfItsOwn) {
+    try {
+        CHECK_CUDA_CALL(cudaErrorNoDevice);
+        FAIL() << "the error went unnoticed";
+    } catch (const CudaError& error) {
+        EXPECT_EQ(exit_code_of(error.code), 77);
+        EXPECT_NE(std::string(error.what()).find("\nNo GPU is visible"), std::string::npos) << error.what();
+    }
 }
 
 TEST(CheckCudaCall, RunsTheCallOnceAndGoesOn) {

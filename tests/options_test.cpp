@@ -13,9 +13,7 @@ struct Parsed {
     double alpha = 1;
     std::string op = "sum", folder;
     Options options;
-    std::vector<std::pair<std::string, int64_t>> numbers;
-    std::vector<std::pair<std::string, double>> reals;
-    std::vector<std::pair<std::string, std::string>> choices;
+    OptionValues values;
 
     explicit Parsed(std::vector<const char*> arguments, bool simulated = false) {
         CommandLine line("family/program", "about");
@@ -29,9 +27,7 @@ struct Parsed {
         line.text("--folder", folder, "DIRECTORY", "where to");
         arguments.insert(arguments.begin(), "program");
         options = line.parse(static_cast<int>(arguments.size()), arguments.data(), {"a", "b"}, simulated);
-        numbers = line.numbers();
-        reals = line.reals();
-        choices = line.choices();
+        values = line.values();
     }
 };
 
@@ -100,9 +96,11 @@ TEST(Options, ASimulatedRunIsSmallUnlessToldOtherwise) {
 TEST(Options, TheProblemIsWhatWasParsed) {
     const Parsed p({"--rows", "2", "--op", "max", "--folder", "here"});
     EXPECT_EQ(p.folder, "here");  // and no part of it
-    EXPECT_EQ(p.numbers,
-              (std::vector<std::pair<std::string, int64_t>>{{"rows", 2}, {"cols", 8192}, {"block", 128}}));
-    EXPECT_EQ(p.choices, (std::vector<std::pair<std::string, std::string>>{{"op", "max"}}));
+    EXPECT_EQ(p.values, (OptionValues{{"rows", int64_t{2}},
+                                      {"cols", int64_t{8192}},
+                                      {"block", int64_t{128}},
+                                      {"op", "max"},
+                                      {"alpha", 1.0}}));
 }
 
 TEST(ParseSize, Suffixes) {
@@ -142,8 +140,16 @@ TEST(Options, EachErrorNamesItsOptionAndRange) {
               "--batch: 'many' is not a whole number from 1 to 1000000 (suffixes: k M G Ki Mi Gi)");
 }
 
+TEST(Options, AnOptionIsNoValueOfAnother) {
+    EXPECT_EQ(error_of({"--json", "--quiet"}), "--json: its value is missing (--quiet is an option)");
+    EXPECT_EQ(error_of({"--variant", "--simulate"}),
+              "--variant: its value is missing (--simulate is an option)");
+    EXPECT_EQ(error_of({"--quiet", "--cold"}), "");
+    EXPECT_EQ(*Parsed({"--json=--quiet"}).options.json_file, "--quiet");  // meant so
+    EXPECT_EQ(*Parsed({"--json", ""}).options.json_file, "");             // refused when it is opened
+}
+
 TEST(Options, RealNumbers) {
-    EXPECT_EQ(Parsed({}).reals, (std::vector<std::pair<std::string, double>>{{"alpha", 1}}));
     EXPECT_EQ(Parsed({"--alpha", "-2.5e-1"}).alpha, -0.25);
     for (const char* text : {"", "x", "1x", "11", "-10.5", "nan", "inf"})
         EXPECT_EQ(error_of({"--alpha", text}),

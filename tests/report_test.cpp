@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -13,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-// Three variants at 1 GB of traffic: a ceiling of 1 ms, a rung of 2 ms, a peer of 3 ms, and a wrong one.
+// Three variants at 1 GB of traffic: a ceiling of 1 ms, a rung of 2 ms, a baseline of 3 ms, and a wrong one.
 struct Report : testing::Test {
     std::vector<Variant> variants;
     std::vector<Measurement> measurements;
@@ -25,8 +26,8 @@ struct Report : testing::Test {
         problem.program = "padded";
         problem.headline = "3 x 5 float";
         problem.type = "float";
-        problem.sizes = {{"rows", 3}, {"cols", 5}};
-        problem.bytes = 1e9;
+        problem.options = {{"rows", int64_t{3}}, {"cols", int64_t{5}}};
+        problem.rates = {{"GB/s", 1e9}};
         problem.working_set = 1e9;
         problem.ceiling = "copy";
         run.device.name = "A \"GPU\", with a comma";
@@ -55,18 +56,18 @@ struct Report : testing::Test {
         };
         add("copy", Role::ceiling, Status::ok, 1);
         add("padded", Role::rung, Status::ok, 2);
-        add("geam", Role::peer, Status::ok, 3);
+        add("geam", Role::baseline, Status::ok, 3);
         add("broken", Role::rung, Status::wrong, 0);
         for (size_t i = 0; i < variants.size(); ++i) measurements[i].variant = &variants[i];
     }
 
     std::vector<json> records() {
-        std::istringstream in(json_lines(problem, measurements, figures_of(problem, measurements, run), run));
+        std::istringstream in(json_lines(Results(problem, measurements, run)));
         std::vector<json> all;
         for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
         return all;
     }
-    std::string text() { return table(problem, measurements, figures_of(problem, measurements, run), run); }
+    std::string text() { return table(Results(problem, measurements, run)); }
 };
 
 struct DecimalComma : std::numpunct<char> {
@@ -87,10 +88,10 @@ TEST_F(Report, FiguresOfARecord) {
     EXPECT_EQ(r["time_ms_mean"], 2.0);
     EXPECT_EQ(r["time_ms_stddev"], 0.0);
     EXPECT_EQ(r["samples"], 6);
-    EXPECT_EQ(r["gbps"], 500.0);  // 1e9 bytes in 2 ms, decimal
+    EXPECT_EQ(r["rates"], (json{{"GB/s", 500.0}}));  // 1e9 bytes in 2 ms, decimal
     EXPECT_EQ(r["fraction_of_ceiling"], 0.5);
     EXPECT_EQ(r["fraction_low"], 0.5);
-    EXPECT_EQ(r["speedup_over_peer"], 1.5);
+    EXPECT_EQ(r["speedup_over_baseline"], 1.5);
     EXPECT_EQ(r["gpu"], "A \"GPU\", with a comma");
     EXPECT_EQ(r["seed"], 42);
     EXPECT_EQ(r["simulated"], false);
@@ -98,15 +99,24 @@ TEST_F(Report, FiguresOfARecord) {
 
 TEST_F(Report, WhatIsMissingIsNull) {
     const auto all = records();
-    for (const char* key : {"tflops", "flops", "reason", "counts"}) EXPECT_TRUE(all[1][key].is_null()) << key;
-    EXPECT_TRUE(all[2]["speedup_over_peer"].is_null());  // the peer over itself
+    for (const char* key : {"reason", "counts", "times_ms"}) EXPECT_TRUE(all[1][key].is_null()) << key;
+    EXPECT_TRUE(all[2]["speedup_over_baseline"].is_null());  // the baseline over itself
     const json& broken = all[3];
     EXPECT_EQ(broken["status"], "wrong");
     EXPECT_EQ(broken["reason"], "7 of 15 wrong");
     for (const char* key : {"time_ms_mean", "time_ms_stddev", "time_ms_median", "time_ms_min", "time_ms_max",
-                            "samples", "batch", "gbps", "fraction_of_ceiling", "fraction_low",
-                            "fraction_high", "l2_resident", "speedup_over_peer", "worst_error"})
+                            "samples", "batch", "times_ms", "fraction_of_ceiling", "fraction_low",
+                            "fraction_high", "l2_resident", "speedup_over_baseline", "worst_error"})
         EXPECT_TRUE(broken[key].is_null()) << key;
+    EXPECT_TRUE(broken["rates"]["GB/s"].is_null());
+}
+
+TEST_F(Report, SamplesAreKeptWhereTheyAreAskedFor) {
+    EXPECT_EQ(text().find("padded (ms):"), std::string::npos);
+    run.times = true;
+    measurements[1].times_ms = {2, 2.5, 2, 2, 2, 2};
+    EXPECT_EQ(records()[1]["times_ms"], (json{2.0, 2.5, 2.0, 2.0, 2.0, 2.0}));
+    EXPECT_NE(text().find("padded (ms): 2.0000 2.5000 2.0000"), std::string::npos) << text();
 }
 
 TEST_F(Report, AllRecordsHaveTheSameKeys) {
@@ -119,25 +129,18 @@ TEST_F(Report, AllRecordsHaveTheSameKeys) {
     }
 }
 
-TEST_F(Report, StepsAreUpdatesThatAreHeldAgainstACeilingEach) {
-    for (const char* key : {"updates", "gpts"}) EXPECT_TRUE(records()[1][key].is_null()) << key;
+TEST_F(Report, StepsAreHeldAgainstACeilingEach) {
     EXPECT_EQ(records()[1]["steps"], 1);
-    EXPECT_EQ(text().find("GPt/s"), std::string::npos);
-
-    problem.updates = 1e6;
-    EXPECT_EQ(records()[1]["gpts"], 0.5);  // a million in 2 ms
-    EXPECT_NE(text().find(" 0.5 "), std::string::npos);
     EXPECT_EQ(text().find("steps"), std::string::npos);
 
     variants[1].steps = 8;
+    variants[1].rates = {{"GB/s", 1e9}, {"GPt/s", 8e6}};
     const json fused = records()[1], copy = records()[0];
-    EXPECT_EQ(fused["updates"], 1e6);
     EXPECT_EQ(fused["steps"], 8);
-    EXPECT_EQ(fused["gpts"], 4.0);
-    EXPECT_EQ(fused["gbps"], 500.0);  // the bytes that must be moved are those of one step
+    EXPECT_EQ(fused["rates"], (json{{"GB/s", 500.0}, {"GPt/s", 4.0}}));  // 8 million in 2 ms
     EXPECT_EQ(fused["fraction_of_ceiling"], 4.0);
-    EXPECT_EQ(copy["gpts"], 1.0);
     EXPECT_EQ(copy["fraction_of_ceiling"], 1.0);
+    EXPECT_TRUE(copy["rates"]["GPt/s"].is_null());
     EXPECT_NE(text().find("400.0 ± 0.0 %"), std::string::npos);
     EXPECT_NE(text().find("100 % is as many times a copy"), std::string::npos);
     const std::string t = text();
@@ -164,7 +167,7 @@ TEST_F(Report, MarksWhatMayComeFromTheCache) {
     EXPECT_EQ(records()[1]["l2_resident"], false);
     problem.working_set = 4.0 * (50 << 20) - 1;
     EXPECT_EQ(records()[1]["l2_resident"], true);
-    EXPECT_NE(text().find("500 L2"), std::string::npos);
+    EXPECT_NE(text().find("500.0 L2"), std::string::npos) << text();
     run.cold = true;
     EXPECT_EQ(records()[1]["l2_resident"], false);
 }
@@ -205,10 +208,10 @@ TEST_F(Report, MarksAFigureBeyondWhatTheHardwareCanDo) {
 }
 
 TEST_F(Report, WithoutBytesAndCeilingThereAreNoColumnsForThem) {
-    problem.bytes = 0;
+    problem.rates = {};
     problem.ceiling = "";
     EXPECT_TRUE(records()[1]["ceiling"].is_null());
-    EXPECT_TRUE(records()[1]["gbps"].is_null());
+    EXPECT_EQ(records()[1]["rates"], json::object());
     EXPECT_TRUE(records()[1]["fraction_of_ceiling"].is_null());
     EXPECT_TRUE(records()[1]["figures"].is_null());
     EXPECT_NE(text().find("time (ms)        median  check"), std::string::npos) << text();
@@ -253,7 +256,7 @@ TEST_F(Report, ALocaleWithADecimalCommaChangesNothing) {
 }
 
 TEST_F(Report, CsvHasTheColumnsOfTheRecordsAndQuotes) {
-    const std::string lines = json_lines(problem, measurements, figures_of(problem, measurements, run), run);
+    const std::string lines = json_lines(Results(problem, measurements, run));
     std::istringstream in(csv(lines));
     std::string header, row;
     std::getline(in, header);
@@ -270,7 +273,13 @@ TEST_F(Report, SimulatedRunsShowCountsAndNoTimes) {
     run.simulated = true;
     for (Measurement& m : measurements) {
         m.times_ms.clear();
-        m.counts = Counts{32, 1, 1, 1, 4, 4, std::nan(""), std::nan(""), 6, 2};
+        if (m.status == Status::wrong) continue;  // Measurement::fail took them back
+        m.counts = Counts{};
+        m.counts->traffic[SHARED_LOAD] = {2, 64, 2};
+        m.counts->traffic[SHARED_STORE] = {2, 2, 2};
+        m.counts->traffic[GLOBAL_LOAD] = {2, 8, 8};
+        m.counts->branches = 6;
+        m.counts->divergent_branches = 2;
     }
     const std::string t = text();
     EXPECT_NE(t.find("simulated on the CPU: counts, no times"), std::string::npos);
@@ -288,7 +297,7 @@ TEST_F(Report, TheSlowestOfSeveralIsTheCeiling) {
     problem.ceiling = "bound";
     problem.bound = {"copy", "geam"};
     measurements[0].times_ms = {1, 1, 1,
-                                5, 1, 1};  // in the fourth round the copy is slower than the peer's 3
+                                5, 1, 1};  // in the fourth round the copy is slower than the baseline's 3
     measurements[1].times_ms = {6, 6, 6, 10, 6, 6};
     const auto all = records();
     EXPECT_EQ(all[1]["fraction_of_ceiling"], 0.5);
@@ -298,11 +307,18 @@ TEST_F(Report, TheSlowestOfSeveralIsTheCeiling) {
     EXPECT_TRUE(records()[1]["fraction_of_ceiling"].is_null());
 }
 
-TEST_F(Report, AVariantMayMoveItsOwnBytes) {
-    variants[1].bytes = 3e9;
-    EXPECT_EQ(records()[1]["gbps"], 1500.0);
-    EXPECT_EQ(records()[1]["bytes"], 3e9);
-    EXPECT_EQ(records()[2]["bytes"], 1e9);
+TEST_F(Report, AVariantMayHaveRatesOfItsOwn) {
+    variants[1].rates = {{"GB/s", 3e9}};
+    EXPECT_EQ(records()[1]["rates"]["GB/s"], 1500.0);
+    EXPECT_EQ(records()[2]["rates"]["GB/s"], 1e9 / 3e-3 / 1e9);
+}
+
+TEST_F(Report, RatesAreShownWithFourDigits) {
+    problem.rates = {{"GB/s", 7.416e9}, {"us/kernel", 1000}, {"Mkeys/s", 123.4e3}};
+    const std::string t = text();  // 2 ms
+    EXPECT_NE(t.find("3708"), std::string::npos) << t;
+    EXPECT_NE(t.find("2.000"), std::string::npos) << t;
+    EXPECT_NE(t.find("61.70"), std::string::npos) << t;
 }
 
 TEST_F(Report, TheHostsClockIsShownBeside) {
@@ -314,16 +330,6 @@ TEST_F(Report, TheHostsClockIsShownBeside) {
     EXPECT_NE(text().find("by host"), std::string::npos);
     EXPECT_NE(text().find("2.2500"), std::string::npos);
     EXPECT_TRUE(records()[3]["host_time_ms_median"].is_null());
-}
-
-TEST_F(Report, ItemsAreShownByTheirOwnTime) {
-    EXPECT_TRUE(records()[1]["us_per_item"].is_null());
-    problem.items = 1000;
-    problem.item = "kernel";
-    EXPECT_EQ(records()[1]["us_per_item"], 2.0);  // 2 ms for 1000
-    EXPECT_EQ(records()[1]["item"], "kernel");
-    EXPECT_NE(text().find("us/kernel"), std::string::npos);
-    EXPECT_TRUE(records()[3]["us_per_item"].is_null());
 }
 
 TEST_F(Report, TheModelStandsBesideTheTime) {
@@ -363,11 +369,91 @@ TEST(OutputFile, KeepsTheOldFileUntilTheNewOneIsWhole) {
         file.write("new\n");
     }
     EXPECT_EQ(content(), "new\n");
-    EXPECT_FALSE(std::filesystem::exists(path + ".part"));
     std::filesystem::remove(path);
+}
+
+namespace {
+
+// A folder of its own for one test.
+struct Files : testing::Test {
+    const std::filesystem::path folder = testing::TempDir() + "ladder_output_files";
+    Files() {
+        std::filesystem::remove_all(folder);
+        std::filesystem::create_directory(folder);
+    }
+    ~Files() override { std::filesystem::remove_all(folder); }
+    std::string at(const char* name) const { return (folder / name).string(); }
+    static std::string content(const std::string& path) {
+        std::ifstream in(path);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    }
+    size_t count() const {
+        return std::distance(std::filesystem::directory_iterator(folder),
+                             std::filesystem::directory_iterator());
+    }
+    static void write(const std::string& path, const std::string& text) {
+        OutputFile("--json", path).write(text);
+    }
+};
+
+}  // namespace
+
+TEST_F(Files, NobodysOtherFileIsTouched) {
+    std::ofstream(at("data.part")) << "mine";
+    write(at("data"), "new");
+    EXPECT_EQ(content(at("data.part")), "mine");
+    EXPECT_EQ(content(at("data")), "new");
+    EXPECT_EQ(count(), 2u);
+    { OutputFile unused("--json", at("data")); }
+    EXPECT_EQ(count(), 2u);  // nothing is left behind
+}
+
+TEST_F(Files, ALinkIsFollowed) {
+    std::ofstream(at("target")) << "old";
+    std::filesystem::create_symlink("target", at("link"));
+    write(at("link"), "new");
+    EXPECT_TRUE(std::filesystem::is_symlink(at("link")));
+    EXPECT_EQ(content(at("target")), "new");
+    std::filesystem::create_symlink("later", at("dangling"));
+    write(at("dangling"), "there now");
+    EXPECT_EQ(content(at("later")), "there now");
+}
+
+TEST_F(Files, TheModeStays) {
+    using std::filesystem::perms;
+    std::ofstream(at("secret")) << "old";
+    std::filesystem::permissions(at("secret"), perms::owner_read | perms::owner_write);
+    write(at("secret"), "new");
+    EXPECT_EQ(std::filesystem::status(at("secret")).permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(Files, ASignalLeavesNoHalfFile) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+        EXPECT_EXIT(
+            {
+                OutputFile file("--json", at("x"));
+                std::raise(signal);
+            },
+            testing::KilledBySignal(signal), "");
+    EXPECT_EQ(count(), 0u);
+}
+
+TEST_F(Files, ADeviceIsWrittenAsItIs) {
+    write("/dev/null", "gone");
+    EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+    EXPECT_THROW(write("/dev/full", "too much"), std::runtime_error);
 }
 
 TEST(OutputFile, RefusesAtOnceWhatCannotBeWritten) {
     EXPECT_THROW(OutputFile("--json", "/no/such/directory/x.jsonl"), UsageError);
     EXPECT_THROW(OutputFile("--json", testing::TempDir()), UsageError);
+    EXPECT_THROW(OutputFile("--json", ""), UsageError);
+    try {
+        OutputFile("--csv", testing::TempDir() + std::string(300, 'x'));
+        FAIL();
+    } catch (const UsageError& error) {
+        const std::string text = error.what();
+        EXPECT_EQ(text.rfind("--csv: cannot write '", 0), 0u) << text;
+        EXPECT_NE(text.find("File name too long"), std::string::npos) << text;
+    }
 }
