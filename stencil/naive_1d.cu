@@ -25,7 +25,7 @@ __global__ void stencil_1d(const T* in, T* out, Domain d, Coefficients<T> c) {
 int main(int argc, char** argv) {
     Stencil ladder("naive_1d", "A 1-D stencil from global memory: how much L1 already does.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     ladder.variant("naive", "a thread a cell, 2 x radius loads", [](const auto& task) {
         with_radius(task.radius, [&](auto radius) {
             stencil_1d<radius()><<<blocks(task.domain), BLOCK_SIZE>>>(task.in, task.out, task.domain, task.c);

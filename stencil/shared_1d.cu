@@ -71,7 +71,7 @@ __global__ void stencil_1d_any_radius(const T* in, T* out, Domain d, Coefficient
 int main(int argc, char** argv) {
     Stencil ladder("shared_1d", "A 1-D stencil from a tile with halo in shared memory.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     const auto tile_bytes = [](const auto& t) { return (BLOCK_SIZE + 2 * t.radius) * sizeof(*t.in); };
     ladder.variant("static_tile", "tile[RADIUS + 256 + RADIUS]", [](const auto& t) {
         with_radius(t.radius, [&](auto radius) {

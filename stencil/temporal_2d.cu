@@ -109,18 +109,18 @@ constexpr int CLUSTER = 2;
 int main(int argc, char** argv) {
     Stencil ladder("temporal_2d", "Several steps of the 5-point stencil in one pass.", argc, argv, star_2d,
                    1);
-    ladder.takes_steps(8, MOST_STEPS);
-    ladder.sweep_sizes() = {"--n 4096", "--n 16384", "--n 16384 --steps 4", "--n 16384 --steps 16",
-                            "--n 8192 --type double"};
+    ladder.family.takes_steps(8, MOST_STEPS);
+    ladder.program.sweep_sizes = {"--n 4096", "--n 16384", "--n 16384 --steps 4", "--n 16384 --steps 16",
+                                  "--n 8192 --type double"};
     for (const char* rest :
          {"--n 3 --steps 1", "--nx 130 --ny 37 --steps 3 --boundary clamp", "--nx 97 --ny 131 --steps 16",
           "--nx 100 --ny 129 --steps 16 --boundary periodic",
           "--nx 5 --ny 700 --steps 5 --boundary zero --type double"})
-        ladder.test_sizes().push_back(rest);
+        ladder.program.test_sizes.push_back(rest);
 
-    for (std::string& size : ladder.large_sizes())
+    for (std::string& size : ladder.program.large_sizes)
         size += " --steps 1";  // the reference of several steps needs another 17 GB on the host
-    ladder.large_sizes().push_back("--nx 16411 --ny 9001");
+    ladder.program.large_sizes.push_back("--nx 16411 --ny 9001");
 
     ladder.variant("one_step", "a launch a step, a thread a cell", [](const auto& task) {
         const dim3 grid = grid_of_tiles(ceil_div(task.domain.nx, BLOCK_X), ceil_div(task.domain.ny, BLOCK_Y));
@@ -136,13 +136,14 @@ int main(int argc, char** argv) {
     ladder.variant("registers", "16 rows a warp, outer rows through shared", [](const auto& task) {
         take_steps<1>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
     });
-    ladder.variant(
-        "cluster", "the same, by two blocks of a cluster",
-        [](const auto& task) {
-            take_steps<CLUSTER>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
-        },
-        [](const auto& job) -> std::string {
-            return job.device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
+    ladder
+        .variant("cluster", "the same, by two blocks of a cluster",
+                 [](const auto& task) {
+                     take_steps<CLUSTER>(task.in, task.out, task.domain, task.c,
+                                         static_cast<int>(task.steps));
+                 })
+        .unless([](const DeviceInfo& device, const auto&) {
+            return device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
         });
     return ladder.run();
 }

@@ -96,7 +96,7 @@ __global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<
 int main(int argc, char** argv) {
     Stencil ladder("vectorized_1d", "A 1-D stencil with 16-byte loads: the top rung in 1-D.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     const auto tiles = [](const Domain& d, int element_bytes) {
         return blocks(d, THREADS * 16 / element_bytes);
     };
