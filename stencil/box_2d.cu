@@ -11,10 +11,14 @@
 // Texts: none has two dimensions.
 #include "plane_rungs.cuh"
 
+/// The box of radius 1. at(dx, dy): the cell so far away.
 struct NinePoints {
     template <typename T, typename At>
     static __device__ T of(const Coefficients<T>& c, const At& at) {
-        return nine_points(c, at);
+        return c[0] * at(0, 0) +                                          //
+               c[1] * at(-1, -1) + c[2] * at(0, -1) + c[3] * at(1, -1) +  //
+               c[4] * at(-1, 0) + c[5] * at(1, 0) +                       //
+               c[6] * at(-1, 1) + c[7] * at(0, 1) + c[8] * at(1, 1);
     }
 };
 

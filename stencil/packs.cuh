@@ -1,4 +1,4 @@
-// packs.cuh: cells in packs of 16 bytes.
+// packs.cuh: cells in packs of 16 bytes, for vectorized loads and stores.
 #pragma once
 #include "pack.cuh"
 #include "stencil.cuh"

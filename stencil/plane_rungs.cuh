@@ -1,7 +1,5 @@
-// plane_rungs.cuh: the three rungs of star_2d.cu and box_2d.cu, which differ in nothing but the formula. star_2d.cu
-// tells the idea.
-//
-// Formula: a struct with a static function of(c, at), one of those in plane.cuh.
+// plane_rungs.cuh: the rungs of star_2d.cu, which tells the idea, and of box_2d.cu. They differ in the formula alone:
+// Formula::of(c, at) is the new cell, where at(dx, dy) is the cell so far away.
 #pragma once
 #include "plane.cuh"
 

@@ -11,14 +11,14 @@
 //                     row ROWS         [pack]
 //
 //                 The two cells beside a pack belong to the neighbours' packs; L1 has just got those.
-// Speed:  all ROWS + 2 packs are under way before the first is used, and nobody waits at a barrier. More
+// Speed:  all ROWS + 2 packs are in flight before the first is used, and nobody waits at a barrier. More
 //         rows a thread need fewer halo rows, (ROWS + 2) / ROWS loads for each row stored; but also more
-//         registers, so fewer threads are there to have loads under way, and the blocks at work reach over
+//         registers, so fewer threads are there to have loads in flight, and the blocks at work reach over
 //         more rows at a time than the memory likes: the table shows where that turns.
 // Edge:   no block is special. Each row and each side cell is looked up where the rule finds it, which in
 //         the inner of the domain is two comparisons.
 // Cost:   rows must be multiples of 16 bytes. Where they are not, a pack is one cell: a quarter (double:
-//         half) of the bytes under way, and as many times the instructions.
+//         half) of the bytes in flight, and as many times the instructions.
 // Wrong still: nothing to win in one step; it moves what the copy moves. temporal_2d.cu takes several.
 // Texts: none has two dimensions; text 2's stencil_1d is in shared_1d.cu.
 #include "plane_rungs.cuh"

@@ -88,6 +88,7 @@ struct StencilFamily {
         }
         declare_sizes();
     }
+
     /// Adds --radius, 1..most.
     void takes_radius(int most = MAX_RADIUS) {
         program.command_line.number("--radius", radius, 1, most, "how far a stencil reaches");
@@ -135,17 +136,10 @@ struct StencilFamily {
             .copies = true;
     }
 
-    Program& program;
-    Shape (*const shape_of)(int radius);
-    const int dimensions;
-    int64_t nx = 1, ny = 1, nz = 1, radius, steps = 1;
-    bool several_steps = false;
-    PerType<Preparation, Types> preparation;
-
     template <typename T>
     struct Work {
         static double host_bytes(const StencilFamily& family) {
-            // The input, a result, and the cells of the reference in double; on its way to the next step, twice.
+            // The input, a result, and the reference in double; of several steps it holds two at a time.
             const size_t a_cell = 2 * sizeof(T) + (family.steps > 1 ? 2 : 1) * sizeof(double);
             return static_cast<double>(a_cell) * static_cast<double>(family.domain().count());
         }
@@ -296,7 +290,14 @@ struct StencilFamily {
 
     static constexpr int64_t LONGEST_PRINTED = 256;
     const std::vector<std::string> BOUNDARIES = {"keep", "zero", "clamp", "periodic"};  // as in Boundary
+
+    Program& program;
+    Shape (*const shape_of)(int radius);
+    const int dimensions;
     std::string boundary = BOUNDARIES.front();
+    int64_t nx = 1, ny = 1, nz = 1, radius, steps = 1;
+    bool several_steps = false;
+    PerType<Preparation, Types> preparation;
 };
 
 using Stencil = Ladder<StencilFamily>;

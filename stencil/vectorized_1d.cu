@@ -10,7 +10,7 @@
 //                         [ M packs]  lane 0   lane 1   ...   lane 31  [ M packs]
 //                          before      pack     pack           pack     behind
 //
-// Speed:  as in a copy with 16 bytes a thread, a pack is under way in every thread, and no barrier holds
+// Speed:  as in a copy with 16 bytes a thread, a pack is in flight in every thread, and no barrier holds
 //         anyone back; it is for the memory alone to say how fast.
 // Cost:   a shuffle moves 4 bytes a lane, a load 16. At radius 4 neither matters; at radius 16 the floats
 //         that a pack needs from others are 32 shuffles or 8 loads, and the table shows which is the

@@ -32,11 +32,6 @@ void compare_with_single_steps(const Task<T>& task, const TakeSteps& take_steps_
     CHECK_CUDA_CALL(cudaDeviceSynchronize());  // before `single` is freed
 }
 
-template <int BLOCKS, typename T>
-void take_steps_in_registers(const Task<T>& task) {
-    take_steps<BLOCKS>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
-}
-
 int main(int argc, char** argv) {
     Stencil ladder("fused_steps", "Several steps in one pass against as many single steps.", argc, argv,
                    star_2d, 1);
