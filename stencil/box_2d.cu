@@ -8,6 +8,7 @@
 //         loads from L1 (naive), twice as many reads of shared memory (shared), but for rows only two more
 //         loads of one cell for each halo row, since a register is read as often as one likes.
 // Cost:   and wrong still: as in star_2d.cu.
+// Code:   the kernels are in plane_rungs.cuh; what is the box's own is its formula.
 // Texts: none has two dimensions.
 #include "plane_rungs.cuh"
 

@@ -66,8 +66,8 @@ struct Flow {
         initial.upload(start.data());
     }
 
-    /// From the start until there is little to come, `k` steps a launch; calls watch() at each check. Ends with the plate
-    /// in `cells`, and `steps` says how many it took.
+    /// From the start until there is little to come, `k` steps a launch; calls watch() at each check. Ends with the
+    /// plate in `cells`, and `steps` says how many it took.
     template <typename Watch>
     void run(int k, const Watch& watch) {
         const Domain& domain = plate.domain;

@@ -20,6 +20,7 @@
 // Cost:   rows must be multiples of 16 bytes. Where they are not, a pack is one cell: a quarter (double:
 //         half) of the bytes in flight, and as many times the instructions.
 // Wrong still: nothing to win in one step; it moves what the copy moves. temporal_2d.cu takes several.
+// Code:   the kernels are in plane_rungs.cuh; what is the star's own is its formula.
 // Texts: none has two dimensions; text 2's stencil_1d is in shared_1d.cu.
 #include "plane_rungs.cuh"
 
