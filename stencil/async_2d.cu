@@ -2,7 +2,7 @@
 //
 // Idea:   cp.async (sm_80) copies 16 bytes from global to shared memory and needs no register for it: a
 //         thread starts its copies and goes on. A block walks down a strip of the domain. Its rows come in
-//         fills of ROWS rows into STAGES buffers, used in turn: two fills are on their way while one is summed.
+//         fills of ROWS rows into STAGES buffers, used in turn: two fills are in flight while one is summed.
 //
 //             fill 0 | 1 | 2          summing fill 0, waiting for none
 //                  1 | 2 | 3          buffer 0 is free again: fill 3 goes there
@@ -18,7 +18,7 @@
 // Cost:   the bytes take a detour through shared memory, and the first fills of a strip are waited for in full. A
 //         longer strip waits less often, but there are fewer of them; the cells of a thread are done one after
 //         the other.
-// Wrong still: slower than the rows of star_2d.cu, which have as many bytes under way without a barrier. Where a
+// Wrong still: slower than the rows of star_2d.cu, which have as many bytes in flight without a barrier. Where a
 //         cell is read often, or several steps are taken on it, the detour pays (star_3d.cu, temporal_2d.cu).
 // Texts: none. NVIDIA's CUDA C++ Programming Guide, "Asynchronous Data Copies", describes the instruction.
 #include <cuda_pipeline.h>
@@ -83,18 +83,21 @@ __global__ void __launch_bounds__(BLOCK_SIZE) star_async(const T* in, T* out, Do
     }
 }
 
+template <typename T>
+void launch_async(const Task<T>& task) {
+    const Domain& d = task.domain;
+    with_packs<T>(d, [&](auto V) {
+        const dim3 blocks = grid_of_tiles(ceil_div(d.nx, BLOCK_SIZE * V()), ceil_div(d.ny, STRIP_ROWS));
+        constexpr int bytes = STAGES * ROWS * sizeof(StripRow<T, V()>);
+        static_assert(bytes <= 48 << 10, "more than every architecture has without opting in");
+        star_async<V()><<<blocks, BLOCK_SIZE, bytes>>>(task.in, task.out, d, task.c);
+    });
+}
+
 int main(int argc, char** argv) {
     Stencil ladder("async_2d", "The 5-point stencil with copies to shared memory in the background.", argc,
                    argv, star_2d, 1);
-    ladder.variant("cp_async", "three buffers of four rows, filled by cp.async", [](const auto& task) {
-        const Domain& d = task.domain;
-        using T = std::decay_t<decltype(*task.in)>;
-        with_packs<T>(d, [&](auto V) {
-            const dim3 blocks = grid_of_tiles(ceil_div(d.nx, BLOCK_SIZE * V()), ceil_div(d.ny, STRIP_ROWS));
-            constexpr int bytes = STAGES * ROWS * sizeof(StripRow<T, V()>);
-            static_assert(bytes <= 48 << 10, "more than every architecture has without opting in");
-            star_async<V()><<<blocks, BLOCK_SIZE, bytes>>>(task.in, task.out, d, task.c);
-        });
-    });
+    ladder.variant("cp_async", "three buffers of four rows, filled by cp.async",
+                   [](const auto& t) { launch_async(t); });
     return ladder.run();
 }

@@ -8,86 +8,33 @@
 //         loads from L1 (naive), twice as many reads of shared memory (shared), but for rows only two more
 //         loads of one cell for each halo row, since a register is read as often as one likes.
 // Cost:   and wrong still: as in star_2d.cu.
+// Code:   the kernels are in plane_rungs.cuh; what is the box's own is its formula.
 // Texts: none has two dimensions.
-#include "plane.cuh"
+#include "plane_rungs.cuh"
 
-constexpr int TILE_X = 32, TILE_Y = 8;    // the tile of a block of the first two rungs, a cell a thread
-constexpr int BLOCK_X = 64, BLOCK_Y = 4;  // threads of the last rung
-
-template <typename T>
-__global__ void box_naive(const T* in, T* out, Domain d, Coefficients<T> c) {
-    const int x0 = blockIdx.x * TILE_X, x = x0 + threadIdx.x, y0 = tile_y() * TILE_Y, y = y0 + threadIdx.y;
-    if (d.inner_x(x0, x0 + TILE_X, 1) && d.inner_y(y0, y0 + TILE_Y, 1))
-        out[d.index(x, y)] = nine_points(c, [&](int dx, int dy) { return in[d.index(x + dx, y + dy)]; });
-    else if (x < d.nx && y < d.ny && d.stays(x, y, 1))
-        out[d.index(x, y)] = in[d.index(x, y)];
-    else if (x < d.nx && y < d.ny)
-        out[d.index(x, y)] = nine_points(c, [&](int dx, int dy) { return d.read(in, x + dx, y + dy); });
-}
-
-template <typename T>
-__global__ void box_shared(const T* in, T* out, Domain d, Coefficients<T> c) {
-    constexpr int WIDTH = 1 + TILE_X + 1, HEIGHT = 1 + TILE_Y + 1;
-    __shared__ T tile[HEIGHT][WIDTH];
-    const int x0 = blockIdx.x * TILE_X, x = x0 + threadIdx.x, y0 = tile_y() * TILE_Y, y = y0 + threadIdx.y;
-    const bool inner = d.inner_x(x0, x0 + TILE_X, 1) && d.inner_y(y0, y0 + TILE_Y, 1);
-    for (int i = threadIdx.y * TILE_X + threadIdx.x; i < WIDTH * HEIGHT; i += TILE_X * TILE_Y) {
-        const int from_x = x0 - 1 + i % WIDTH, from_y = y0 - 1 + i / WIDTH;
-        tile[i / WIDTH][i % WIDTH] = inner ? in[d.index(from_x, from_y)] : d.read(in, from_x, from_y);
+/// The box of radius 1. at(dx, dy): the cell so far away.
+struct NinePoints {
+    template <typename T, typename At>
+    static __device__ T of(const Coefficients<T>& c, const At& at) {
+        return c[0] * at(0, 0) +                                          //
+               c[1] * at(-1, -1) + c[2] * at(0, -1) + c[3] * at(1, -1) +  //
+               c[4] * at(-1, 0) + c[5] * at(1, 0) +                       //
+               c[6] * at(-1, 1) + c[7] * at(0, 1) + c[8] * at(1, 1);
     }
-    __syncthreads();
-
-    const auto at = [&](int dx, int dy) { return tile[1 + threadIdx.y + dy][1 + threadIdx.x + dx]; };
-    if (x < d.nx && y < d.ny) out[d.index(x, y)] = !inner && d.stays(x, y, 1) ? at(0, 0) : nine_points(c, at);
-}
-
-template <int ROWS, int V, typename T>
-__global__ void __launch_bounds__(BLOCK_X* BLOCK_Y)
-    box_rows(const T* in, T* out, Domain d, Coefficients<T> c) {
-    const int x = (blockIdx.x * BLOCK_X + threadIdx.x) * V, y = (tile_y() * BLOCK_Y + threadIdx.y) * ROWS;
-    if (x >= d.nx) return;
-
-    Row<T, V> row[1 + ROWS + 1];
-#pragma unroll
-    for (int i = -1; i <= ROWS; ++i) row[1 + i] = read_row<V>(in, d, x, y + i);
-
-#pragma unroll
-    for (int i = 0; i < ROWS; ++i) {
-        Pack<T, V> result;
-#pragma unroll
-        for (int j = 0; j < V; ++j)
-            result.at[j] = nine_points(c, [&](int dx, int dy) { return row[1 + i + dy][j + dx]; });
-        store_pack(out, d, x, y + i, result, row[1 + i].own);
-    }
-}
-
-template <int ROWS, typename T>
-void launch_rows(const Task<T>& task) {
-    const Domain& d = task.domain;
-    with_packs<T>(d, [&](auto V) {
-        const dim3 blocks = grid_of_tiles(ceil_div(d.nx, BLOCK_X * V()), ceil_div(d.ny, BLOCK_Y * ROWS));
-        box_rows<ROWS, V()><<<blocks, dim3(BLOCK_X, BLOCK_Y)>>>(task.in, task.out, d, task.c);
-    });
-}
+};
 
 int main(int argc, char** argv) {
     Stencil ladder("box_2d", "The 9-point stencil: naive, from a tile, from rows in registers.", argc, argv,
                    box_2d, 1);
-    const dim3 threads(TILE_X, TILE_Y);
-    const auto tiles = [](const Domain& d) {
-        return grid_of_tiles(ceil_div(d.nx, TILE_X), ceil_div(d.ny, TILE_Y));
-    };
-    ladder.variant("naive", "a thread a cell, nine loads", [=](const auto& task) {
-        box_naive<<<tiles(task.domain), threads>>>(task.in, task.out, task.domain, task.c);
-    });
-    ladder.variant("shared", "tile[10][34]: each cell and the halo loaded once", [=](const auto& task) {
-        box_shared<<<tiles(task.domain), threads>>>(task.in, task.out, task.domain, task.c);
-    });
+    ladder.variant("naive", "a thread a cell, nine loads",
+                   [](const auto& t) { launch_naive<NinePoints>(t); });
+    ladder.variant("shared", "tile[10][34]: each cell and the halo loaded once",
+                   [](const auto& t) { launch_shared<NinePoints>(t); });
     ladder.variant("rows_1", "16 bytes a load, one row a thread",
-                   [](const auto& task) { launch_rows<1>(task); });
+                   [](const auto& t) { launch_rows<NinePoints, 1>(t); });
     ladder.variant("rows_2", "two rows and their halo in registers",
-                   [](const auto& task) { launch_rows<2>(task); });
+                   [](const auto& t) { launch_rows<NinePoints, 2>(t); });
     ladder.variant("rows_4", "four rows and their halo in registers",
-                   [](const auto& task) { launch_rows<4>(task); });
+                   [](const auto& t) { launch_rows<NinePoints, 4>(t); });
     return ladder.run();
 }

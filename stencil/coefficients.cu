@@ -95,8 +95,8 @@ void add_places(Stencil& ladder, const std::string& suffix, const std::string& h
 int main(int argc, char** argv) {
     Stencil ladder("coefficients", "A 1-D stencil with its coefficients in four places.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius(MAX_WORDS);
-    ladder.before([](const auto& task) {
+    ladder.family.takes_radius(MAX_WORDS);
+    ladder.family.before([](const auto& task) {
         using T = std::decay_t<decltype(*task.in)>;
         CHECK_CUDA_CALL(cudaMemcpyToSymbol(c_constant<T>, task.c.at, (task.radius + 1) * sizeof(T)));
     });

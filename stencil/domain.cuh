@@ -31,8 +31,8 @@ struct Domain {
         return inner(begin, end, nz, radius);
     }
 
-    /// Moves a coordinate on an axis of `side` cells to the cell that the rule takes; false where it takes
-    /// none.
+    /// Moves a coordinate on an axis of `side` cells to the cell that the rule takes; false where it
+    /// takes none.
     __host__ __device__ bool place(int64_t& at, int64_t side) const {
         if (at >= 0 && at < side) return true;
         if (boundary == Boundary::clamp) at = at < 0 ? 0 : side - 1;

@@ -48,28 +48,36 @@ __global__ void largest_change(const T* a, const T* b, int64_t n, unsigned long 
 /// The plate on the device, and how it gets from the start to the end.
 template <typename T>
 struct Flow {
-    Plate plate;
+    const Plate plate;
+    const int fused;    ///< steps in one launch of the variant fused
+    int64_t steps = 0;  ///< that the last run took
     std::vector<T> start = plate.start<T>();
     Coefficients<T> weights{};
     DeviceBuffer<T> initial, cells, scratch;
     DeviceBuffer<unsigned long long> change{1};
 
-    explicit Flow(const Plate& p)
-        : plate(p), initial(p.domain.count()), cells(p.domain.count()), scratch(p.domain.count()) {
+    Flow(const Plate& p, int steps_of_fused)
+        : plate(p),
+          fused(steps_of_fused),
+          initial(p.domain.count()),
+          cells(p.domain.count()),
+          scratch(p.domain.count()) {
         for (int k = 0; k < 5; ++k) weights.at[k] = static_cast<T>(Plate::weight(k));
         initial.upload(start.data());
     }
 
-    /// From the start until there is little to come, `k` steps a launch; calls watch(steps so far) at each check. Ends
-    /// with the plate in `cells`, and returns the steps.
+    /// From the start until there is little to come, `k` steps a launch; calls watch() at each check. Ends with the
+    /// plate in `cells`, and `steps` says how many it took.
     template <typename Watch>
-    int64_t run(int k, const Watch& watch) {
+    void run(int k, const Watch& watch) {
         const Domain& domain = plate.domain;
         const int64_t most = plate.most_steps() + 2 * CHECKS * k;
         CHECK_CUDA_CALL(
             cudaMemcpyAsync(cells.data(), initial.data(), initial.bytes(), cudaMemcpyDeviceToDevice));
-        watch(int64_t{0});
-        for (int64_t steps = 0;;) {
+        double largest;
+        steps = 0;
+        watch();
+        do {
             for (int pair = 0; pair < CHECKS / 2; ++pair, steps += 2 * k) {
                 take_steps<1>(cells.data(), scratch.data(), domain, weights, k);
                 take_steps<1>(scratch.data(), cells.data(), domain, weights, k);
@@ -78,17 +86,18 @@ struct Flow {
             largest_change<<<static_cast<unsigned>(std::min<int64_t>(ceil_div(domain.count(), 1024), 1024)),
                              256>>>(cells.data(), scratch.data(), domain.count(), change.data());
             CHECK_KERNEL();
-            double largest;
             CHECK_CUDA_CALL(cudaMemcpy(&largest, change.data(), sizeof largest, cudaMemcpyDeviceToHost));
-            watch(steps);
-            if (!(largest > plate.enough(k)) || steps >= most) return steps;
-        }
+            watch();
+        } while (largest > plate.enough(k) && steps < most);
+    }
+    void run(int k) {
+        run(k, [] {});
     }
 };
 
 /// A picture, a byte a cell: 0 is black, 1 is white (PGM).
 template <typename T>
-void write_frame(const std::string& directory, const Flow<T>& flow, int64_t steps) {
+void write_frame(const std::string& directory, const Flow<T>& flow) {
     const Domain& domain = flow.plate.domain;
     std::vector<T> cells(domain.count());
     flow.cells.download(cells.data());
@@ -96,79 +105,116 @@ void write_frame(const std::string& directory, const Flow<T>& flow, int64_t step
     for (const T cell : cells)
         picture += static_cast<char>(std::lround(255 * std::clamp(static_cast<double>(cell), 0.0, 1.0)));
     char name[40];
-    std::snprintf(name, sizeof name, "/heat-%09lld.pgm", static_cast<long long>(steps));
+    std::snprintf(name, sizeof name, "/heat-%09lld.pgm", static_cast<long long>(flow.steps));
     OutputFile("--frames", directory + name).write(picture);
 }
 
-const Label COPY = {"copy", "float4 copy: the ceiling of a step", Role::ceiling};
-const Label ONE_STEP = {"one_step", "a step a launch"};
-const Label FUSED = {"fused", "--steps of them a launch"};
-
+/// A run of fused in pictures, with twice as many steps between two of them each time; and the end.
 template <typename T>
-int measure(Program& program, int64_t nx, int64_t ny, int fused, const std::string& frames) {
-    const Plate plate(nx, ny);
-    Flow<T> flow(plate);
-    const auto nothing = [](int64_t) {};
-
-    // The number of steps is known only in the end, so each way is gone once before it is timed; one of them is filmed,
-    // with twice as many steps between two frames each time.
-    int64_t next_frame = 0;
-    const int64_t fused_steps = flow.run(fused, [&](int64_t steps) {
-        if (frames.empty() || steps < next_frame) return;
-        write_frame(frames, flow, steps);
-        next_frame = std::max<int64_t>(1, 2 * steps);
+void film(Flow<T>& flow, const std::string& directory) {
+    int64_t next = 0;
+    flow.run(flow.fused, [&] {
+        if (flow.steps < next) return;
+        write_frame(directory, flow);
+        next = std::max<int64_t>(1, 2 * flow.steps);
     });
-    if (!frames.empty()) write_frame(frames, flow, fused_steps);
-
-    Problem problem = program.problem("heat, " + std::to_string(nx) + " x " + std::to_string(ny) + " " +
-                                      program.options.type + ", to convergence");
-    problem.bytes = 2.0 * static_cast<double>(flow.cells.bytes());
-    problem.updates = static_cast<double>(plate.domain.count());
-    problem.working_set = problem.bytes;
-    problem.ceiling = "copy";
-    problem.poison = [&] { flow.cells.poison(); };
-
-    std::vector<T> result(plate.domain.count());
-    const auto check_against = [&](double largest_error, const auto& right) {
-        return [&, largest_error, right] {
-            flow.cells.download(result.data());
-            return compare(
-                plate.domain.count(), largest_error, [&](int64_t i) { return result[i]; }, right);
-        };
-    };
-    const auto solved =
-        check_against(plate.tolerance<T>(), [&](int64_t i) { return plate.solution(i % nx, i / nx); });
-    const Variant copy{
-        COPY, [&] { launch_copy<uint4>(flow.initial.data(), flow.cells.data(), flow.cells.bytes()); },
-        check_against(0, [&](int64_t i) { return flow.start[i]; })};
-    Variant one_step{ONE_STEP, [&] { flow.run(1, nothing); }, solved};
-    one_step.steps = flow.run(1, nothing);
-    Variant in_one_pass{FUSED, [&] { flow.run(fused, nothing); }, solved};
-    in_one_pass.steps = fused_steps;
-    return program.measure(problem, {copy, one_step, in_one_pass});
+    write_frame(directory, flow);
 }
 
-int main(int argc, char** argv) {
-    Program program("stencil", "heat", "Heat flows in a plate until nothing changes.", argc, argv);
+struct HeatFamily {
+    static constexpr const char* NAME = "stencil";
+    using Types = TypeList<double, float>;
+    struct Traits {
+        bool copies = false;  ///< the plate as it was
+    };
+    template <typename T>
+    using Task = Flow<T>;
+
+    explicit HeatFamily(Program& the_program) : program(the_program) {
+        CommandLine& line = program.command_line;
+        line.size("--nx", nx, 3, 4096, 16, "cells across the plate, which has the width 1");
+        line.size("--ny", ny, 3, 4096, 16, "cells down");
+        line.size_of_all("--n", {"--nx", "--ny"}, "cells in both directions");
+        line.number("--steps", steps, 1, MOST_STEPS, "time steps in one launch of the variant fused");
+        line.text("--frames", frames, "DIRECTORY", "write pictures there (PGM), ever more steps apart");
+        program.sweep_sizes = {"--n 64", "--n 128"};
+        program.test_sizes = {
+            "--n 3",           "--nx 4 --ny 3",           "--nx 3 --ny 9 --steps 3", "--n 16 --type float",
+            "--nx 13 --ny 18", "--nx 20 --ny 7 --steps 1"};
+        program.large_sizes = {"--nx 301 --ny 127", "--nx 127 --ny 301 --steps 16"};
+    }
+    std::string nothing_to_do() const { return ""; }
+    template <typename L>
+    static void add_ceiling(L& ladder) {
+        ladder
+            .ceiling("copy", "float4 copy: the ceiling of a step",
+                     [](auto& f) { launch_copy<uint4>(f.initial.data(), f.cells.data(), f.cells.bytes()); })
+            .copies = true;
+    }
+
+    Program& program;
     int64_t nx = 128, ny = 128, steps = 8;
     std::string frames;
-    program.command_line.types({"double", "float"});
-    program.command_line.size("--nx", nx, 3, 4096, 16, "cells across the plate, which has the width 1");
-    program.command_line.size("--ny", ny, 3, 4096, 16, "cells down");
-    program.command_line.size_of_all("--n", {"--nx", "--ny"}, "cells in both directions");
-    program.command_line.number("--steps", steps, 1, MOST_STEPS,
-                                "time steps in one launch of the variant fused");
-    program.command_line.text("--frames", frames, "DIRECTORY",
-                              "write pictures there (PGM), ever more steps apart");
-    program.sweep_sizes = {"--n 64", "--n 128"};
-    program.test_sizes = {
-        "--n 3",           "--nx 4 --ny 3",           "--nx 3 --ny 9 --steps 3", "--n 16 --type float",
-        "--nx 13 --ny 18", "--nx 20 --ny 7 --steps 1"};
-    program.large_sizes = {"--nx 301 --ny 127", "--nx 127 --ny 301 --steps 16"};
-    return program.run({COPY, ONE_STEP, FUSED}, [&] {
-        program.open_device();
-        return program.options.type == "float"
-                   ? measure<float>(program, nx, ny, static_cast<int>(steps), frames)
-                   : measure<double>(program, nx, ny, static_cast<int>(steps), frames);
-    });
+
+    template <typename T>
+    struct Work {
+        static double host_bytes(const HeatFamily& family) {  // the start and a result
+            return 2.0 * sizeof(T) * static_cast<double>(family.nx * family.ny);
+        }
+
+        Work(const HeatFamily& family, const Program& program)
+            : task(Plate(family.nx, family.ny), static_cast<int>(family.steps)),
+              headline("heat, " + std::to_string(family.nx) + " x " + std::to_string(family.ny) + " " +
+                       program.options.type + ", to convergence"),
+              result(task.cells.count()) {
+            if (!family.frames.empty()) film(task, family.frames);
+        }
+        void describe(Problem& problem) const {
+            problem.headline = headline;
+            problem.rates = rates(1);
+            problem.working_set = bytes();
+            problem.ceiling = "copy";
+        }
+        /// The number of steps is known only in the end, so each way is gone once before it is timed.
+        void describe(Variant& v, const Traits& variant) {
+            if (variant.copies) return;
+            v.launch();
+            v.steps = task.steps;
+            v.rates = rates(task.steps);
+        }
+        void poison() {
+            task.cells.poison();
+            task.scratch.poison();
+        }
+        Comparison check(const Traits& variant) {
+            task.cells.download(result.data());
+            const Plate& plate = task.plate;
+            const auto against = [&](double largest_error, const auto& right) {
+                return compare(
+                    task.cells.count(), largest_error, [&](int64_t i) { return result[i]; }, right);
+            };
+            if (variant.copies) return against(0, [&](int64_t i) { return task.start[i]; });
+            return against(plate.tolerance<T>(), [&](int64_t i) {
+                return plate.solution(i % plate.domain.nx, i / plate.domain.nx);
+            });
+        }
+
+        Flow<T> task;
+
+     private:
+        double bytes() const { return 2.0 * static_cast<double>(task.cells.bytes()); }
+        std::vector<Rate> rates(int64_t steps) const {
+            return {{"GB/s", bytes()},
+                    {"GPt/s", static_cast<double>(task.cells.count()) * static_cast<double>(steps)}};
+        }
+        const std::string headline;
+        std::vector<T> result;
+    };
+};
+
+int main(int argc, char** argv) {
+    Ladder<HeatFamily> ladder("heat", "Heat flows in a plate until nothing changes.", argc, argv);
+    ladder.variant("one_step", "a step a launch", [](auto& flow) { flow.run(1); });
+    ladder.variant("fused", "--steps of them a launch", [](auto& flow) { flow.run(flow.fused); });
+    return ladder.run();
 }

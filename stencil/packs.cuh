@@ -1,13 +1,7 @@
-// packs.cuh: cells in packs of 16 bytes.
+// packs.cuh: cells in packs of 16 bytes, for vectorized loads and stores.
 #pragma once
+#include "pack.cuh"
 #include "stencil.cuh"
-
-/// V cells side by side, loaded and stored by one instruction of 16 bytes; or one cell, where rows do not
-/// start at multiples of 16 bytes.
-template <typename T, int V>
-struct alignas(V * sizeof(T)) Pack {
-    T at[V];
-};
 
 /// Calls f(std::integral_constant<int, V>) with the cells in a pack that rows of this domain allow: 16 bytes
 /// where a row is a multiple of them, or else one. So V divides nx, and a pack is in the domain or beyond it.

@@ -1,4 +1,4 @@
-// plane.cuh: what the programs in two dimensions share: the two formulas, and rows of cells in packs.
+// plane.cuh: what the programs in two dimensions share: the star's formula, and rows of cells in packs.
 #pragma once
 #include "packs.cuh"
 
@@ -6,15 +6,6 @@
 template <typename T, typename At>
 __device__ T five_points(const Coefficients<T>& c, const At& at) {
     return c[0] * at(0, 0) + c[1] * at(-1, 0) + c[2] * at(1, 0) + c[3] * at(0, -1) + c[4] * at(0, 1);
-}
-
-/// The box of radius 1.
-template <typename T, typename At>
-__device__ T nine_points(const Coefficients<T>& c, const At& at) {
-    return c[0] * at(0, 0) +                                          //
-           c[1] * at(-1, -1) + c[2] * at(0, -1) + c[3] * at(1, -1) +  //
-           c[4] * at(-1, 0) + c[5] * at(1, 0) +                       //
-           c[6] * at(-1, 1) + c[7] * at(0, 1) + c[8] * at(1, 1);
 }
 
 /// What a thread needs of a row: a pack, and the cell on either side of it.

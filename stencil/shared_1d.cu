@@ -1,8 +1,8 @@
 // shared_1d.cu: the block fetches its cells once, and their halo.
 //
 // Idea:   BLOCK_SIZE cells and RADIUS more on either side, the halo, lie in shared memory; each is fetched
-//         by one thread and read by up to 2 RADIUS. At most two loads of global memory a thread, not 2
-//         RADIUS.
+//         by one thread and read by up to 2 RADIUS. That is at most two loads of
+//         global memory a thread, not 2 RADIUS.
 //         static_tile    the size of the tile is part of the kernel.
 //         dynamic_tile   the same with `extern __shared__`, sized at launch. Where the array comes from
 //                        costs nothing.
@@ -14,7 +14,7 @@
 //         a multiple of the block. Here no thread asks what it may load: every place of tile and halo is
 //         filled, beyond the edge by the rule of --boundary. (tests/wrong_stencil.cu has both faults.)
 // Cost:   a barrier: no thread computes before the slowest load of its block has come.
-// Wrong still: 4 bytes a load still, and too few of them under way. L1 had served the repeated loads of
+// Wrong still: 4 bytes a load still, and too few of them in flight. L1 had served the repeated loads of
 //         naive_1d.cu anyway: what the tile saves was cheap, what it adds is not.
 // Text 2, stencil_1d and stencil_1d_readonly.
 #include "difference.cuh"
@@ -71,7 +71,7 @@ __global__ void stencil_1d_any_radius(const T* in, T* out, Domain d, Coefficient
 int main(int argc, char** argv) {
     Stencil ladder("shared_1d", "A 1-D stencil from a tile with halo in shared memory.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     const auto tile_bytes = [](const auto& t) { return (BLOCK_SIZE + 2 * t.radius) * sizeof(*t.in); };
     ladder.variant("static_tile", "tile[RADIUS + 256 + RADIUS]", [](const auto& t) {
         with_radius(t.radius, [&](auto radius) {

@@ -17,7 +17,7 @@
 //         ring     16 bytes a copy: cp.async fetches whole planes with their halo, AHEAD planes before they
 //                  are needed, into a ring of planes in shared memory. The queue is filled from there.
 // Speed:  of bricks, that blocks take the domain in the order of its addresses, as the copy does: a walk is at a hundred places
-//         of it at once. Of ring, at radius 1 the planes under way; at radius 4 a cell is read 17 times in its plane,
+//         of it at once. Of ring, at radius 1 the planes in flight; at radius 4 a cell is read 17 times in its plane,
 //         and what is short is instructions.
 // Layout: the halo of ring is whole sectors of 32 bytes wide, though 16 bytes hold the cells that are needed. cp.async
 //         fetches a sector for each 16 bytes of it that go to different sectors of shared memory; shifted by 16
@@ -34,7 +34,7 @@
 constexpr int TILE_X = 32, TILE_Y = 8;  // threads of a block; their cells, or packs, are a tile of a plane
 constexpr int THREADS = TILE_X * TILE_Y;
 constexpr int DEPTH = 64;                 // planes that a block walks through
-constexpr int AHEAD = 2;                  // planes on their way
+constexpr int AHEAD = 2;                  // planes in flight
 constexpr int BRICK_X = 64, BRICK_Y = 4;  // threads of a block
 constexpr int ROWS = 2, PLANES = 4;       // of a brick, which a thread has
 constexpr int MOST_RADIUS = 4;
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(BRICK_X* BRICK_Y, 8 / sizeof(T))
 template <int R, int V, typename T>
 struct Ring {
     static constexpr int M = HALO_PACKS<R, V, T>, WIDTH = M + TILE_X + M, HEIGHT = R + TILE_Y + R;
-    static constexpr int SLOTS = R + 1 + AHEAD;  // from the plane at hand to the last that is on its way
+    static constexpr int SLOTS = R + 1 + AHEAD;  // from the plane at hand to the last in flight
     Pack<T, V> slot[SLOTS][HEIGHT][WIDTH];
 };
 
@@ -291,49 +291,58 @@ __global__ void __launch_bounds__(THREADS, R > 3 ? 3 : 0)
     }
 }
 
+template <typename T>
+void launch_naive(const Task<T>& task) {
+    with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
+        star_naive<R()><<<tiles(task.domain, TILE_X, TILE_Y, 1), dim3(TILE_X, TILE_Y)>>>(task.in, task.out,
+                                                                                         task.domain, task.c);
+    });
+}
+
+template <typename T>
+void launch_plane(const Task<T>& task, int depth) {
+    with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
+        star_plane<R()><<<tiles(task.domain, TILE_X, TILE_Y, depth), dim3(TILE_X, TILE_Y)>>>(
+            task.in, task.out, task.domain, task.c, depth);
+    });
+}
+
+template <typename T>
+void launch_bricks(const Task<T>& task) {
+    const Domain& d = task.domain;
+    with_packs<T>(d, [&](auto V) {
+        star_bricks<V()><<<tiles(d, BRICK_X * V(), BRICK_Y * ROWS, PLANES), dim3(BRICK_X, BRICK_Y)>>>(
+            task.in, task.out, d, task.c);
+    });
+}
+
+template <typename T>
+void launch_ring(const Task<T>& task) {
+    const Domain& d = task.domain;
+    with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
+        with_packs<T>(d, [&](auto V) {
+            constexpr int bytes = sizeof(Ring<R(), V(), T>);
+            CHECK_CUDA_CALL(cudaFuncSetAttribute(star_ring<R(), V(), T>,
+                                                 cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+            star_ring<R(), V()><<<tiles(d, TILE_X * V(), TILE_Y, DEPTH), dim3(TILE_X, TILE_Y), bytes>>>(
+                task.in, task.out, d, task.c, DEPTH);
+        });
+    });
+}
+
 int main(int argc, char** argv) {
     Stencil ladder("star_3d", "The star in three dimensions, by blocks that walk through planes.", argc, argv,
                    star_3d, 1);
-    ladder.takes_radius(MOST_RADIUS);
-    const dim3 threads(TILE_X, TILE_Y);
-    ladder.variant("naive", "a thread a cell, 6 R + 1 loads", [=](const auto& task) {
-        with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
-            star_naive<R()>
-                <<<tiles(task.domain, TILE_X, TILE_Y, 1), threads>>>(task.in, task.out, task.domain, task.c);
-        });
-    });
-    const auto launch_plane = [=](const auto& task, int depth) {
-        with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
-            star_plane<R()><<<tiles(task.domain, TILE_X, TILE_Y, depth), threads>>>(
-                task.in, task.out, task.domain, task.c, depth);
-        });
-    };
+    ladder.family.takes_radius(MOST_RADIUS);
+    ladder.variant("naive", "a thread a cell, 6 R + 1 loads", [](const auto& t) { launch_naive(t); });
     ladder.variant("plane", "2.5-D: plane in shared memory, queue in registers",
-                   [=](const auto& task) { launch_plane(task, static_cast<int>(task.domain.nz)); });
-    ladder.variant("split", "the same in pieces of 64 planes",
-                   [=](const auto& task) { launch_plane(task, DEPTH); });
-    ladder.variant(
-        "bricks", "2 rows of 4 planes a thread, 16 bytes a load",
-        [=](const auto& task) {
-            const Domain& d = task.domain;
-            with_packs<std::decay_t<decltype(*task.in)>>(d, [&](auto V) {
-                star_bricks<V()><<<tiles(d, BRICK_X * V(), BRICK_Y * ROWS, PLANES), dim3(BRICK_X, BRICK_Y)>>>(
-                    task.in, task.out, d, task.c);
-            });
-        },
-        [](const auto& job) { return job.radius == 1 ? "" : "written for radius 1"; });
-    ladder.variant("ring", "planes by cp.async, two ahead, pieces of 64 planes", [=](const auto& task) {
-        const Domain& d = task.domain;
-        using T = std::decay_t<decltype(*task.in)>;
-        with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
-            with_packs<T>(d, [&](auto V) {
-                constexpr int bytes = sizeof(Ring<R(), V(), T>);
-                CHECK_CUDA_CALL(cudaFuncSetAttribute(star_ring<R(), V(), T>,
-                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-                star_ring<R(), V()><<<tiles(d, TILE_X * V(), TILE_Y, DEPTH), threads, bytes>>>(
-                    task.in, task.out, d, task.c, DEPTH);
-            });
-        });
-    });
+                   [](const auto& t) { launch_plane(t, static_cast<int>(t.domain.nz)); });
+    ladder.variant("split", "the same in pieces of 64 planes", [](const auto& t) { launch_plane(t, DEPTH); });
+    ladder
+        .variant("bricks", "2 rows of 4 planes a thread, 16 bytes a load",
+                 [](const auto& t) { launch_bricks(t); })
+        .unless([](const DeviceInfo&, const auto& t) { return t.radius == 1 ? "" : "written for radius 1"; });
+    ladder.variant("ring", "planes by cp.async, two ahead, pieces of 64 planes",
+                   [](const auto& t) { launch_ring(t); });
     return ladder.run();
 }

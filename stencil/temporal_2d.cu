@@ -13,8 +13,8 @@
 //                    and a store a cell and step, 16 bytes; a multiprocessor moves 128 bytes a cycle.
 //         registers  a warp holds 16 rows, a lane 16 bytes of each. The cells beside a pack come from the
 //                    neighbour lane by shuffle: two for a pack. The rows above and below are the lane's
-//                    own; only a warp's outer rows go through shared memory, 2 of 16. While they are on
-//                    their way the warp takes the inner rows' step.
+//                    own; only a warp's outer rows go through shared memory, 2 of 16. While they are in
+//                    flight the warp takes the inner rows' step.
 //         cluster    the blocks of a cluster lie one below the other and put their outer rows into each
 //                    other's memory (distributed shared memory): only the cluster has a halo, not the block.
 // Edge:   the rule holds anew in every step (register_tile.cuh, step_at_edge).
@@ -39,6 +39,17 @@ __global__ void one_step(const T* in, T* out, Domain d, Coefficients<T> c) {
         out[d.index(x, y)] = d.stays(x, y, 1)
                                  ? at(0, 0)
                                  : five_points(c, [&](int dx, int dy) { return d.read(in, x + dx, y + dy); });
+}
+
+template <typename T>
+void take_steps_one_by_one(const Task<T>& task) {
+    const dim3 grid = grid_of_tiles(ceil_div(task.domain.nx, BLOCK_X), ceil_div(task.domain.ny, BLOCK_Y));
+    const T* from = task.in;
+    for (int64_t left = task.steps; left > 0; --left) {
+        T* const to = left % 2 ? task.out : task.scratch;  // the last into out
+        one_step<<<grid, dim3(BLOCK_X, BLOCK_Y)>>>(from, to, task.domain, task.c);
+        from = to;
+    }
 }
 
 /// Rows of 512 bytes: a tile and its double have 64 KB.
@@ -106,43 +117,38 @@ void take_steps_in_shared(const Task<T>& task) {
 
 constexpr int CLUSTER = 2;
 
+template <int BLOCKS, typename T>
+void take_steps_in_registers(const Task<T>& task) {
+    take_steps<BLOCKS>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
+}
+
 int main(int argc, char** argv) {
     Stencil ladder("temporal_2d", "Several steps of the 5-point stencil in one pass.", argc, argv, star_2d,
                    1);
-    ladder.takes_steps(8, MOST_STEPS);
-    ladder.sweep_sizes() = {"--n 4096", "--n 16384", "--n 16384 --steps 4", "--n 16384 --steps 16",
-                            "--n 8192 --type double"};
+    ladder.family.takes_steps(8, MOST_STEPS);
+    ladder.program.sweep_sizes = {"--n 4096", "--n 16384", "--n 16384 --steps 4", "--n 16384 --steps 16",
+                                  "--n 8192 --type double"};
     for (const char* rest :
          {"--n 3 --steps 1", "--nx 130 --ny 37 --steps 3 --boundary clamp", "--nx 97 --ny 131 --steps 16",
           "--nx 100 --ny 129 --steps 16 --boundary periodic",
           "--nx 5 --ny 700 --steps 5 --boundary zero --type double"})
-        ladder.test_sizes().push_back(rest);
+        ladder.program.test_sizes.push_back(rest);
 
-    for (std::string& size : ladder.large_sizes())
+    for (std::string& size : ladder.program.large_sizes)
         size += " --steps 1";  // the reference of several steps needs another 17 GB on the host
-    ladder.large_sizes().push_back("--nx 16411 --ny 9001");
+    ladder.program.large_sizes.push_back("--nx 16411 --ny 9001");
 
-    ladder.variant("one_step", "a launch a step, a thread a cell", [](const auto& task) {
-        const dim3 grid = grid_of_tiles(ceil_div(task.domain.nx, BLOCK_X), ceil_div(task.domain.ny, BLOCK_Y));
-        const auto* from = task.in;
-        for (int64_t left = task.steps; left > 0; --left) {
-            auto* const to = left % 2 ? task.out : task.scratch;  // the last into out
-            one_step<<<grid, dim3(BLOCK_X, BLOCK_Y)>>>(from, to, task.domain, task.c);
-            from = to;
-        }
-    });
+    ladder.variant("one_step", "a launch a step, a thread a cell",
+                   [](const auto& task) { take_steps_one_by_one(task); });
     ladder.variant("shared", "the tile in shared memory, twice",
                    [](const auto& task) { take_steps_in_shared(task); });
-    ladder.variant("registers", "16 rows a warp, outer rows through shared", [](const auto& task) {
-        take_steps<1>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
-    });
-    ladder.variant(
-        "cluster", "the same, by two blocks of a cluster",
-        [](const auto& task) {
-            take_steps<CLUSTER>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
-        },
-        [](const auto& job) -> std::string {
-            return job.device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
+    ladder.variant("registers", "16 rows a warp, outer rows through shared",
+                   [](const auto& task) { take_steps_in_registers<1>(task); });
+    ladder
+        .variant("cluster", "the same, by two blocks of a cluster",
+                 [](const auto& task) { take_steps_in_registers<CLUSTER>(task); })
+        .unless([](const DeviceInfo& device, const auto&) {
+            return device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
         });
     return ladder.run();
 }

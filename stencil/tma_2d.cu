@@ -72,22 +72,22 @@ __global__ void __launch_bounds__(PACKS* THREADS_Y)
     }
 }
 
+template <typename T>
+void launch_tma(const Task<T>& task) {
+    const Domain& d = task.domain;
+    static const CUtensorMap map =  // there is one task in a run
+        tensor_map(task.in, {d.nx, d.ny}, {Box<T>::WIDTH * Box<T>::V, Box<T>::HEIGHT});
+    star_tma<<<grid_of_tiles(ceil_div(d.nx, PACKS * Box<T>::V), ceil_div(d.ny, TILE_ROWS)),
+               dim3(PACKS, THREADS_Y)>>>(map, task.in, task.out, d, task.c);
+}
+
 int main(int argc, char** argv) {
     Stencil ladder("tma_2d", "The 5-point stencil with tiles by Hopper's bulk tensor copies.", argc, argv,
                    star_2d, 1);
-    ladder.variant(
-        "tma", "a tile with halo by the copy engine",
-        [](const auto& task) {
-            const Domain& d = task.domain;
-            using T = std::decay_t<decltype(*task.in)>;
-            static const CUtensorMap map =  // there is one task in a run
-                tensor_map(task.in, {d.nx, d.ny}, {Box<T>::WIDTH * Box<T>::V, Box<T>::HEIGHT});
-            star_tma<<<grid_of_tiles(ceil_div(d.nx, PACKS * Box<T>::V), ceil_div(d.ny, TILE_ROWS)),
-                       dim3(PACKS, THREADS_Y)>>>(map, task.in, task.out, d, task.c);
-        },
-        [](const auto& job) -> std::string {
-            if (job.device.major != 9) return "needs an sm_90 GPU";
-            if (job.domain.nx * job.element_bytes % 16)
+    ladder.variant("tma", "a tile with halo by the copy engine", [](const auto& t) { launch_tma(t); })
+        .unless([](const DeviceInfo& device, const auto& t) -> std::string {
+            if (device.major != 9) return "needs an sm_90 GPU";
+            if (t.domain.nx * static_cast<int64_t>(sizeof(*t.in)) % 16)
                 return "the copy engine needs rows that are multiples of 16 bytes";
             return "";
         });

@@ -28,7 +28,7 @@
 
 constexpr int LANES = 32, WARPS = 12, ROWS = 2;  // a block's tile: 32 packs wide, 12 x 2 rows high
 constexpr int TILE_ROWS = WARPS * ROWS, THREADS = LANES * WARPS;
-constexpr int AHEAD = 3, SLOTS = 1 + AHEAD;  // planes on their way; and with the one at hand
+constexpr int AHEAD = 3, SLOTS = 1 + AHEAD;  // planes in flight; and with the one at hand
 constexpr int MOST_RADIUS = 4;
 
 /// A plane of the tile with its halo.
@@ -190,40 +190,41 @@ int depth_of_pieces(int64_t tiles, int64_t planes, int radius, int multiprocesso
     return static_cast<int>(best);
 }
 
+template <typename T>
+void launch_tma(const Task<T>& task) {
+    const Domain& d = task.domain;
+    with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
+        using Tile = Plane<R(), T>;
+        constexpr int bytes = SLOTS * sizeof(Tile);
+        CHECK_CUDA_CALL(
+            cudaFuncSetAttribute(star_tma<R(), T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+        static const CUtensorMap map =  // there is one task in a run
+            tensor_map(task.in, {d.nx, d.ny, d.nz}, {Tile::WIDTH * Tile::V, Tile::HEIGHT, 1});
+        const int64_t tiles = ceil_div(d.nx, LANES * Tile::V) * ceil_div(d.ny, TILE_ROWS);
+        const int depth = depth_of_pieces(tiles, d.nz, R, task.multiprocessors);
+        star_tma<R()><<<grid_of_tiles(tiles * ceil_div(d.nz, depth), 1), dim3(LANES, WARPS), bytes>>>(
+            map, task.in, task.out, d, task.c, depth);
+    });
+}
+
 int main(int argc, char** argv) {
     Stencil ladder("tma_3d", "The star in three dimensions with planes by Hopper's bulk tensor copies.", argc,
                    argv, star_3d, MOST_RADIUS);
-    ladder.takes_radius(MOST_RADIUS);
+    ladder.family.takes_radius(MOST_RADIUS);
     // The family's sizes are mostly refused here: rows of 16 bytes, several tiles each way, several pieces, every radius.
     for (const char* size :
          {"--nx 4 --ny 3 --nz 300", "--nx 132 --ny 25 --nz 17 --boundary zero", "--nx 516 --ny 61 --nz 70",
           "--nx 128 --ny 24 --nz 8 --boundary zero --type double", "--nx 390 --ny 97 --nz 40 --type double",
           "--nx 516 --ny 61 --nz 70 --radius 1", "--nx 260 --ny 100 --nz 90 --radius 2 --boundary zero",
           "--nx 258 --ny 49 --nz 65 --radius 3 --type double"})
-        ladder.test_sizes().push_back(size);
-    ladder.variant(
-        "tma", "planes by the copy engine, sums in registers",
-        [](const auto& task) {
-            const Domain& d = task.domain;
-            using T = std::decay_t<decltype(*task.in)>;
-            with_radius<MOST_RADIUS>(task.radius, [&](auto R) {
-                using Tile = Plane<R(), T>;
-                constexpr int bytes = SLOTS * sizeof(Tile);
-                CHECK_CUDA_CALL(cudaFuncSetAttribute(star_tma<R(), T>,
-                                                     cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-                static const CUtensorMap map =  // there is one task in a run
-                    tensor_map(task.in, {d.nx, d.ny, d.nz}, {Tile::WIDTH * Tile::V, Tile::HEIGHT, 1});
-                const int64_t tiles = ceil_div(d.nx, LANES * Tile::V) * ceil_div(d.ny, TILE_ROWS);
-                const int depth = depth_of_pieces(tiles, d.nz, R, task.multiprocessors);
-                star_tma<R()><<<grid_of_tiles(tiles * ceil_div(d.nz, depth), 1), dim3(LANES, WARPS), bytes>>>(
-                    map, task.in, task.out, d, task.c, depth);
-            });
-        },
-        [](const auto& job) -> std::string {
-            if (job.device.major != 9) return "needs an sm_90 GPU";
-            if (job.domain.nx * job.element_bytes % 16)
+        ladder.program.test_sizes.push_back(size);
+    ladder
+        .variant("tma", "planes by the copy engine, sums in registers", [](const auto& t) { launch_tma(t); })
+        .unless([](const DeviceInfo& device, const auto& t) -> std::string {
+            if (device.major != 9) return "needs an sm_90 GPU";
+            if (t.domain.nx * static_cast<int64_t>(sizeof(*t.in)) % 16)
                 return "the copy engine needs rows that are multiples of 16 bytes";
-            if (job.domain.boundary == Boundary::clamp || job.domain.boundary == Boundary::periodic)
+            if (t.domain.boundary == Boundary::clamp || t.domain.boundary == Boundary::periodic)
                 return "the copy engine puts zeros beyond the edge, as keep and zero want";
             return "";
         });

@@ -10,7 +10,7 @@
 //                         [ M packs]  lane 0   lane 1   ...   lane 31  [ M packs]
 //                          before      pack     pack           pack     behind
 //
-// Speed:  as in a copy with 16 bytes a thread, a pack is under way in every thread, and no barrier holds
+// Speed:  as in a copy with 16 bytes a thread, a pack is in flight in every thread, and no barrier holds
 //         anyone back; it is for the memory alone to say how fast.
 // Cost:   a shuffle moves 4 bytes a lane, a load 16. At radius 4 neither matters; at radius 16 the floats
 //         that a pack needs from others are 32 shuffles or 8 loads, and the table shows which is the
@@ -96,7 +96,7 @@ __global__ void stencil_1d_shuffled(const T* in, T* out, Domain d, Coefficients<
 int main(int argc, char** argv) {
     Stencil ladder("vectorized_1d", "A 1-D stencil with 16-byte loads: the top rung in 1-D.", argc, argv,
                    difference_1d, RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     const auto tiles = [](const Domain& d, int element_bytes) {
         return blocks(d, THREADS * 16 / element_bytes);
     };

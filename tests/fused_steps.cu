@@ -32,21 +32,16 @@ void compare_with_single_steps(const Task<T>& task, const TakeSteps& take_steps_
     CHECK_CUDA_CALL(cudaDeviceSynchronize());  // before `single` is freed
 }
 
-template <int BLOCKS, typename T>
-void take_steps_in_registers(const Task<T>& task) {
-    take_steps<BLOCKS>(task.in, task.out, task.domain, task.c, static_cast<int>(task.steps));
-}
-
 int main(int argc, char** argv) {
     Stencil ladder("fused_steps", "Several steps in one pass against as many single steps.", argc, argv,
                    star_2d, 1);
-    ladder.takes_steps(2, MOST_STEPS);
-    ladder.test_sizes().clear();
+    ladder.family.takes_steps(2, MOST_STEPS);
+    ladder.program.test_sizes.clear();
     for (const char* boundary : {"keep", "zero", "clamp", "periodic"})
         for (const char* size :
              {"--n 1 --steps 2", "--nx 131 --ny 67 --steps 1", "--nx 131 --ny 67 --steps 2",
               "--nx 259 --ny 143 --steps 5", "--nx 131 --ny 67 --steps 5 --type double"})
-            ladder.test_sizes().push_back(std::string(size) + " --boundary " + boundary);
+            ladder.program.test_sizes.push_back(std::string(size) + " --boundary " + boundary);
 
     ladder.variant("shared", "the tile in shared memory, twice", [](const auto& task) {
         compare_with_single_steps(task, [](const auto& t) { take_steps_in_shared(t); });
@@ -54,13 +49,14 @@ int main(int argc, char** argv) {
     ladder.variant("registers", "16 rows a warp, outer rows through shared", [](const auto& task) {
         compare_with_single_steps(task, [](const auto& t) { take_steps_in_registers<1>(t); });
     });
-    ladder.variant(
-        "cluster", "the same, by two blocks of a cluster",
-        [](const auto& task) {
-            compare_with_single_steps(task, [](const auto& t) { take_steps_in_registers<CLUSTER>(t); });
-        },
-        [](const auto& job) -> std::string {
-            return job.device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
+    ladder
+        .variant("cluster", "the same, by two blocks of a cluster",
+                 [](const auto& task) {
+                     compare_with_single_steps(task,
+                                               [](const auto& t) { take_steps_in_registers<CLUSTER>(t); });
+                 })
+        .unless([](const DeviceInfo& device, const auto&) {
+            return device.major < 9 ? "clusters need an sm_90 GPU or newer" : "";
         });
     return ladder.run();
 }

@@ -42,7 +42,7 @@ void add(Stencil& ladder, const char* name, const char* note) {
 int main(int argc, char** argv) {
     Stencil ladder("wrong_stencil", "Wrong on purpose: a test of the check.", argc, argv, difference_1d,
                    RADIUS);
-    ladder.takes_radius();
+    ladder.family.takes_radius();
     add<Fault::none>(ladder, "right", "nothing wrong here");
     add<Fault::left_hole>(ladder, "left_hole", "idx > RADIUS: in[0] is no cell's halo");
     add<Fault::right_of_block>(ladder, "right_of_block",
