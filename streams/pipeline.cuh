@@ -236,7 +236,7 @@ inline void Pipeline::poison() {
     for (DeviceBuffer<int>* d : {device_a.get(), device_b.get(), device_c.get()})
         if (d) d->poison();
     poison_host(pinned_c->data(), pinned_c->bytes());
-    poison_host(pageable_c.data(), static_cast<int64_t>(pageable_c.size() * sizeof(int)));
+    if (!pageable_c.empty()) poison_host(pageable_c.data(), pinned_c->bytes());
 }
 
 inline void Pipeline::run_in_chunks() {
