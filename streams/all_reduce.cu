@@ -7,7 +7,7 @@
 // Direct:  where every GPU reaches every other (NVSwitch), each one adds up one segment itself, reading from all, and
 //          writes it to all: the same bytes in one kernel, and one latency instead of 2 (G - 1).
 // Order:   a stream on each GPU, events between. An inbox may be written again when what was in it has been added.
-// Peer:    ncclAllReduce.
+// Baseline: ncclAllReduce.
 // Cost:    the ring's copies and additions follow each other; a library splits the segments and overlaps them.
 // Beyond the texts, which use one GPU.
 #include "chunks.hpp"
@@ -75,6 +75,11 @@ class AllReduce {
     std::string nothing_to_do() const {
         return n ? "" : "no elements";
     }
+    /// The inputs of all GPUs, and a download.
+    double host_bytes() const {
+        const int gpus = Gpus::visible();
+        return gpus < 2 ? 0 : (gpus + 1.0) * sizeof(int) * static_cast<double>(n);
+    }
 
     void prepare(const Program& program) {
         gpus = std::make_unique<Gpus>();
@@ -100,15 +105,15 @@ class AllReduce {
         CHECK_NCCL_CALL(ncclCommInitAll(communicators.data(), gpus->count(), devices.data()));
 #endif
     }
-    Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(n) + " ints, " + std::to_string(gpus->count()) + " GPUs");
-        p.sizes.push_back({"gpus", gpus->count()});
-        p.bytes = sent_by_each() * sizeof(int);
+    void describe(Problem& p) const {
+        p.headline = std::to_string(n) + " ints, " + std::to_string(gpus->count()) + " GPUs";
+        p.options.push_back({"gpus", gpus->count()});
+        p.rates = {{"GB/s", sent_by_each() * sizeof(int)}};
         p.ceiling = "copies";
-        return p;
     }
     void poison() {
         out->poison(*gpus);
+        inbox->poison(*gpus);
     }
     Comparison check() const {
         std::vector<int> got(n);
@@ -130,7 +135,7 @@ class AllReduce {
             const OnDevice on(gpus->device(gpus->next(g)));
             (*out)[gpus->next(g)].download(got.data());
             c = compare(
-                n - segments()[0].size, 0, [&](int64_t i) { return got[i]; },
+                half_of_sent(), 0, [&](int64_t i) { return got[i]; },
                 [&](int64_t i) { return inputs[g][i]; });
             if (!c.ok()) break;
         }
@@ -146,6 +151,10 @@ class AllReduce {
         const int64_t k = (i % gpus->count() + gpus->count()) % gpus->count(),
                       begin = std::min(k * all.size, n);
         return {k, begin, std::min(all.size, n - begin)};
+    }
+    /// (G - 1) / G n numbers, rounded up: what each GPU must send once to add up, and once more to hand out.
+    int64_t half_of_sent() const {
+        return n - n / gpus->count();
     }
     double sent_by_each() const {
         return 2.0 * (gpus->count() - 1) / gpus->count() * static_cast<double>(n);
@@ -184,10 +193,9 @@ void send(const AllReduce& a, int g, const int* from, int* to, int64_t count) {
 /// As many bytes as an all-reduce must send, and nothing else.
 void copies(AllReduce& a) {
     a.gpus->fork();
-    const int64_t most = a.n - a.segments()[0].size;
     for (int twice = 0; twice < 2; ++twice)
         for (int g = 0; g < a.gpus->count(); ++g)
-            send(a, g, (*a.in)[g].data(), (*a.out)[a.gpus->next(g)].data(), most);
+            send(a, g, (*a.in)[g].data(), (*a.out)[a.gpus->next(g)].data(), a.half_of_sent());
     a.gpus->join();
 }
 
@@ -262,23 +270,19 @@ void nccl(AllReduce& a) {
 #endif
 
 int main(int argc, char** argv) {
-    Lesson<AllReduce> lesson("all_reduce", "The sum over all GPUs, on all GPUs.", argc, argv);
-    const auto two = [](const AllReduce& a) {
-        return std::string(a.gpus->count() >= 2 ? "" : "needs two GPUs; this process sees one");
-    };
-    auto& limit = lesson.ceiling("copies", "the bytes that must be sent, to the next GPU", copies);
-    limit.obstacle = two;
-    limit.check = &AllReduce::check_copies;
-    lesson.rung("ring", "segments round the ring, copied and added", ring).obstacle = two;
-    lesson.rung("direct", "each GPU adds a segment from all, to all", direct).obstacle =
-        [two](const AllReduce& a) {
-            return a.gpus->count() >= 2 && !a.gpus->all_reach_all() ? "no peer access between these GPUs"
-                                                                    : two(a);
-        };
+    StreamsLadder<AllReduce> ladder("all_reduce", "The sum over all GPUs, on all GPUs.", argc, argv);
+    ladder.ceiling("copies", "the bytes that must be sent, to the next GPU", copies)
+        .unless(fewer_than_two<AllReduce>)
+        .check = &AllReduce::check_copies;
+    ladder.variant("ring", "segments round the ring, copied and added", ring)
+        .unless(fewer_than_two<AllReduce>);
+    ladder.variant("direct", "each GPU adds a segment from all, to all", direct)
+        .unless(no_peer_access<AllReduce>);
 #ifdef LADDER_HAS_NCCL
-    lesson.peer("nccl", "ncclAllReduce: the peer", nccl).obstacle = [two](const AllReduce& a) {
-        return simulated() ? "NCCL needs GPUs" : two(a);
-    };
+    ladder.baseline("nccl", "ncclAllReduce: the baseline", nccl)
+        .unless([](const DeviceInfo& device, const AllReduce& a) {
+            return simulated() ? "NCCL needs GPUs" : fewer_than_two(device, a);
+        });
 #endif
-    return lesson.run();
+    return ladder.run();
 }

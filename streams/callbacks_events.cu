@@ -17,7 +17,7 @@
 
 #include "pipeline.cuh"
 
-constexpr int SLOTS = 3;  // buffers, and chunks on their way, at a time
+constexpr int SLOTS = 3;  // buffers, and chunks in flight
 
 void compute(const Task& t, Chunk k, cudaStream_t stream) {
     advance<<<blocks_for(k.size), THREADS, 0, stream>>>(t.device.a + k.begin, t.device.c + k.begin, k.size,
@@ -45,7 +45,7 @@ class Ordered : public Pipeline {
         takes_rounds(program);
         program.command_line.choice("--forget", forget, ORDERS,
                                     "leave this order out, to see what becomes of it");
-        program.sweep_sizes = {"--n 16Mi --chunk 1Mi --repeats 10", "--n 128Mi --chunk 4Mi --repeats 8"};
+        program.sweep_sizes = {"--n 16Mi --chunk 1Mi --repeats 10", "--n 128Mi --chunk 4Mi --repeats 6"};
         program.test_sizes = {"--n 0",
                               "--n 1",
                               "--n 999 --chunk 1000",
@@ -58,7 +58,7 @@ class Ordered : public Pipeline {
         program.large_sizes = {"--n 2147483653 --chunk 64Mi"};
     }
     int expected(int64_t i) const override { return advanced(host_a().data()[i]); }
-    void prepare(const Program& program) override {
+    void prepare(const Program& program) {
         Pipeline::prepare(program);
         advanced = Advance(rounds);
         pieces = chunks_of({}).count();
@@ -67,10 +67,17 @@ class Ordered : public Pipeline {
         staging_in = std::make_unique<PinnedBuffer<int>>(SLOTS * chunks_of({}).size);
         staging_out = std::make_unique<PinnedBuffer<int>>(SLOTS * chunks_of({}).size);
     }
-    Problem problem(const Program& program) override {
-        Problem p = Pipeline::problem(program);
+    void describe(Problem& p) {
+        Pipeline::describe(p);
         p.headline += " in chunks of " + std::to_string(chunk);
-        return p;
+    }
+    double host_bytes() const {
+        return Pipeline::host_bytes() + 2.0 * SLOTS * sizeof(int) * static_cast<double>(chunks_of({}).size);
+    }
+    void poison() {
+        Pipeline::poison();
+        for (const auto* staging : {&staging_in, &staging_out})
+            poison_host((*staging)->data(), (*staging)->bytes());
     }
     bool keeps(Order order) const { return forget != ORDERS[static_cast<int>(order)]; }
 
@@ -140,8 +147,12 @@ struct Move {
     int64_t count;
 };
 void move_by_one(void* move) {
-    const Move& m = *static_cast<Move*>(move);
-    std::memcpy(m.to, m.from, m.count * sizeof(int));
+    const std::unique_ptr<Move> m(static_cast<Move*>(move));
+    std::memcpy(m->to, m->from, m->count * sizeof(int));
+}
+/// The move must be there when the stream comes to it: the function that does it frees it.
+void move_in_order(const Move& m, cudaStream_t stream) {
+    CHECK_CUDA_CALL(cudaLaunchHostFunc(stream, move_by_one, new Move(m)));
 }
 void move_by_all(const Move& m) {
     parallel_ranges(m.count, [&m](int64_t begin, int64_t end) {
@@ -150,18 +161,14 @@ void move_by_all(const Move& m) {
 }
 
 void by_host_functions(Ordered& w, const Task& t) {
-    static std::deque<Move> moves;  // each must be there when its function runs
-    moves.clear();
     for (int64_t i = 0; i < t.chunks.count(); ++i) {
         const Chunk k = t.chunks[i];
         const Task slot = staged(w, t, k);
-        moves.push_back({t.host.a + k.begin, slot.host.a + k.begin, k.size});
-        CHECK_CUDA_CALL(cudaLaunchHostFunc(t.stream[i], move_by_one, &moves.back()));
+        move_in_order({t.host.a + k.begin, slot.host.a + k.begin, k.size}, t.stream[i]);
         copy_in(slot, k, t.stream[i]);
         compute(slot, k, t.stream[i]);
         copy_out(slot, k, t.stream[i]);
-        moves.push_back({slot.host.c + k.begin, t.host.c + k.begin, k.size});
-        CHECK_CUDA_CALL(cudaLaunchHostFunc(t.stream[i], move_by_one, &moves.back()));
+        move_in_order({slot.host.c + k.begin, t.host.c + k.begin, k.size}, t.stream[i]);
     }
 }
 
@@ -185,23 +192,23 @@ void by_waiting_host(Ordered& w, const Task& t) {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Ordered> lesson("callbacks_events", "Order between streams, and between streams and the host.",
-                           argc, argv);
-    add_ceilings(lesson);
+    StreamsLadder<Ordered> ladder("callbacks_events",
+                                  "Order between streams, and between streams and the host.", argc, argv);
+    add_ceilings(ladder);
     const auto with_work = [&](auto body) {
-        return [&lesson, body](const Task& t) { body(lesson.work, t); };
+        return [&ladder, body](const Task& t) { body(ladder.family.work, t); };
     };
     // A stream for each of the three stages, or one for each slot.
     const Setting by_stage{3}, by_slot{SLOTS}, pageable{SLOTS, 0, true, cudaStreamNonBlocking, false};
     Setting waiting = by_stage;
     waiting.modelled = false;
-    add_rung(lesson, "by_host", "the host waits after each step", waiting, by_host);
-    add_rung(lesson, "by_stream", "a chunk's steps in one stream", by_slot, by_stream);
-    add_rung(lesson, "by_events", "a stream for each engine, events between", by_stage, with_work(by_events));
-    add_rung(lesson, "pageable", "pageable memory, copied as it is", pageable, by_stream);
-    add_rung(lesson, "host_functions", "pageable memory, staged by host functions", pageable,
+    add_rung(ladder, "by_host", "the host waits after each step", waiting, by_host);
+    add_rung(ladder, "by_stream", "a chunk's steps in one stream", by_slot, by_stream);
+    add_rung(ladder, "by_events", "a stream for each engine, events between", by_stage, with_work(by_events));
+    add_rung(ladder, "pageable", "pageable memory, copied as it is", pageable, by_stream);
+    add_rung(ladder, "host_functions", "pageable memory, staged by host functions", pageable,
              with_work(by_host_functions));
-    add_rung(lesson, "waiting_host", "pageable memory, staged by a host that waits", pageable,
+    add_rung(ladder, "waiting_host", "pageable memory, staged by a host that waits", pageable,
              with_work(by_waiting_host));
-    return lesson.run();
+    return ladder.run();
 }

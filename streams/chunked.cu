@@ -63,30 +63,29 @@ struct Averages : Pipeline {
         program.large_sizes = {"--n 2147483653 --chunk 64Mi"};
     }
     int expected(int64_t i) const override { return (host_a().data()[i] + host_b().data()[i]) / 2; }
-    void prepare(const Program& program) override {
+    void prepare(const Program& program) {
         Pipeline::prepare(program);
         pieces = chunks_of({}).count();
     }
-    Problem problem(const Program& program) override {
-        Problem p = Pipeline::problem(program);
+    void describe(Problem& p) {
+        Pipeline::describe(p);
         p.headline += " in chunks of " + std::to_string(chunk);
         p.remark = [this](const Medians&) {
             return std::to_string(copy_engines) + " copy engines (asyncEngineCount)" +
                    (copy_engines == 0 ? ": this GPU does not copy while a kernel runs\n" : "\n");
         };
-        return p;
     }
 };
 
 int main(int argc, char** argv) {
-    Lesson<Averages> lesson("chunked", "c = (a + b) / 2 in chunks, on one stream and on several.", argc,
-                            argv);
-    add_ceilings(lesson);
-    add_rung(lesson, "one_stream", "the text's: one after the other", {1}, depth_first);
-    add_rung(lesson, "two_streams", "chunk by chunk, depth first", {2}, depth_first);
-    add_rung(lesson, "two_breadth_first", "stage by stage, breadth first", {2}, breadth_first);
-    add_rung(lesson, "three_streams", "depth first", {3}, depth_first);
-    add_rung(lesson, "four_streams", "depth first", {4}, depth_first);
-    add_rung(lesson, "four_breadth_first", "breadth first", {4}, breadth_first);
-    return lesson.run();
+    StreamsLadder<Averages> ladder("chunked", "c = (a + b) / 2 in chunks, on one stream and on several.",
+                                   argc, argv);
+    add_ceilings(ladder);
+    add_rung(ladder, "one_stream", "the text's: one after the other", {1}, depth_first);
+    add_rung(ladder, "two_streams", "chunk by chunk, depth first", {2}, depth_first);
+    add_rung(ladder, "two_breadth_first", "stage by stage, breadth first", {2}, breadth_first);
+    add_rung(ladder, "three_streams", "depth first", {3}, depth_first);
+    add_rung(ladder, "four_streams", "depth first", {4}, depth_first);
+    add_rung(ladder, "four_breadth_first", "breadth first", {4}, breadth_first);
+    return ladder.run();
 }

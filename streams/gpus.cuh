@@ -23,9 +23,9 @@ class OnDevice {
 class Gpus {
  public:
     Gpus() {
-        int here = 0, count = 0;
+        int here = 0;
         CHECK_CUDA_CALL(cudaGetDevice(&here));
-        CHECK_CUDA_CALL(cudaGetDeviceCount(&count));
+        const int count = visible();
         for (int i = 0; i < count; ++i) devices.push_back((here + i) % count);
         forked = std::make_unique<OrderEvent>();
         for (int g = 0; g < count; ++g) {
@@ -36,6 +36,11 @@ class Gpus {
         }
     }
 
+    static int visible() {
+        int count = 0;
+        CHECK_CUDA_CALL(cudaGetDeviceCount(&count));
+        return count;
+    }
     int count() const { return static_cast<int>(devices.size()); }
     int device(int g) const { return devices[g]; }
     cudaStream_t stream(int g) const { return (*streams[g])[0]; }
@@ -84,6 +89,17 @@ class Gpus {
     std::vector<std::unique_ptr<OrderEvent>> joined;
     int unreachable = 0;
 };
+
+/// Why a variant cannot run on these GPUs, or "".
+template <typename ProgramsWork>
+std::string fewer_than_two(const DeviceInfo&, const ProgramsWork& w) {
+    return w.gpus->count() >= 2 ? "" : "needs two GPUs; this process sees one";
+}
+template <typename ProgramsWork>
+std::string no_peer_access(const DeviceInfo& device, const ProgramsWork& w) {
+    return w.gpus->count() >= 2 && !w.gpus->all_reach_all() ? "no peer access between these GPUs"
+                                                            : fewer_than_two(device, w);
+}
 
 /// A buffer of `count` elements on each GPU.
 template <typename T>

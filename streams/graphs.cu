@@ -43,10 +43,10 @@ class Chain {
         if (whole) cudaGraphDestroy(whole);
     }
     std::string nothing_to_do() const { return n ? "" : "no elements"; }
+    double host_bytes() const { return 2.0 * sizeof(int) * static_cast<double>(n); }
 
     void prepare(const Program& program) {
         multiprocessors = program.device.multiprocessors;
-        has_programmatic_launch = program.device.major >= 9;
         input.resize(n);
         fill_small_integers(input.data(), n, 1 << 30, program.options.seed);
         for (std::unique_ptr<DeviceBuffer<int>>* buffer : {&in, &same_in, &x})
@@ -55,13 +55,11 @@ class Chain {
         same_in->upload(input.data());
         streams = std::make_unique<Streams>(1);
     }
-    Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(kernels) + " x " + std::to_string(rounds) + " rounds on " +
-                                    std::to_string(n) + " ints");
-        p.items = static_cast<double>(kernels);
-        p.item = "kernel";
+    void describe(Problem& p) const {
+        p.headline = std::to_string(kernels) + " x " + std::to_string(rounds) + " rounds on " +
+                     std::to_string(n) + " ints";
+        p.rates = {{"us/kernel", static_cast<double>(kernels)}};
         p.ceiling = "one_kernel";
-        return p;
     }
     void poison() { x->poison(); }
     Comparison check() const {
@@ -80,7 +78,6 @@ class Chain {
 
     int64_t n = 16 << 10, kernels = 1000, rounds = 1;
     int multiprocessors = 0;
-    bool has_programmatic_launch = false;
     std::unique_ptr<DeviceBuffer<int>> in, same_in, x;
     std::unique_ptr<Streams> streams;  ///< what the host records on
     cudaGraphExec_t recorded{}, patched{}, updated{}, dependent{}, early{};
@@ -249,20 +246,20 @@ void one_kernel(Chain& c) {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Chain> lesson("graphs", "A chain of short kernels: what each launch costs.", argc, argv);
-    const auto needs_sm_90 = [](const Chain& c) {
-        return std::string(c.has_programmatic_launch ? "" : "needs compute capability 9.0");
+    StreamsLadder<Chain> ladder("graphs", "A chain of short kernels: what each launch costs.", argc, argv);
+    const auto before_sm_90 = [](const DeviceInfo& device, const Chain&) {
+        return device.major >= 9 ? "" : "needs compute capability 9.0";
     };
-    lesson.ceiling("one_kernel", "the arithmetic of all, without order", one_kernel);
-    lesson.rung("stream", "a launch for each kernel", stream);
-    lesson.rung("graph", "recorded once, replayed", graph);
-    lesson.rung("graph_set_params", "the first node's input changed each time", graph_set_params);
-    lesson.rung("graph_exec_update", "recorded again each time", graph_exec_update);
-    lesson.rung("programmatic", "programmatic dependent launch", programmatic).obstacle = needs_sm_90;
-    lesson.rung("graph_programmatic", "the same, recorded once", graph_programmatic<false>).obstacle =
-        needs_sm_90;
-    lesson.rung("graph_early", "the next kernel called at once", graph_programmatic<true>).obstacle =
-        needs_sm_90;
-    lesson.rung("persistent", "one launch, a barrier of the grid", persistent);
-    return lesson.run();
+    ladder.ceiling("one_kernel", "the arithmetic of all, without order", one_kernel);
+    ladder.variant("stream", "a launch for each kernel", stream);
+    ladder.variant("graph", "recorded once, replayed", graph);
+    ladder.variant("graph_set_params", "the first node's input changed each time", graph_set_params);
+    ladder.variant("graph_exec_update", "recorded again each time", graph_exec_update);
+    ladder.variant("programmatic", "programmatic dependent launch", programmatic).unless(before_sm_90);
+    ladder.variant("graph_programmatic", "the same, recorded once", graph_programmatic<false>)
+        .unless(before_sm_90);
+    ladder.variant("graph_early", "the next kernel called at once", graph_programmatic<true>)
+        .unless(before_sm_90);
+    ladder.variant("persistent", "one launch, a barrier of the grid", persistent);
+    return ladder.run();
 }

@@ -71,14 +71,14 @@ class Overlap : public Pipeline {
         program.command_line.text("--timeline", timeline, "FILE",
                                   "draw when each engine worked on which chunk, as SVG");
         pieces = 1024;
-        program.sweep_sizes = {"--n 16Mi --repeats 20", "--n 268435456 --repeats 8"};
+        program.sweep_sizes = {"--n 16Mi --repeats 20", "--n 268435456 --repeats 5"};
         program.test_sizes = {"--n 0",    "--n 1", "--n 3", "--n 1023 --rounds 1", "--n 1025 --rounds 7",
                               "--n 20011"};
         program.large_sizes = {"--n 2147483653"};
     }
     int expected(int64_t i) const override { return advanced(host_a().data()[i]); }
-    void prepare(const Program& program) override;
-    Problem problem(const Program& program) override;
+    void prepare(const Program& program);
+    void describe(Problem& p);
 
  private:
     void draw();
@@ -94,10 +94,9 @@ void Overlap::prepare(const Program& program) {
     if (!timeline.empty()) draw();
 }
 
-Problem Overlap::problem(const Program& program) {
-    Problem p = Pipeline::problem(program);
+void Overlap::describe(Problem& p) {
+    Pipeline::describe(p);
     p.remark = [this](const Medians& ms) { return what_it_says(ms); };
-    return p;
 }
 
 std::string Overlap::what_it_says(const Medians& ms) const {
@@ -159,25 +158,25 @@ void Overlap::draw() {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Overlap> lesson("overlap", "A balanced pipeline, by the number of chunks and of streams.", argc,
-                           argv);
-    add_ceilings(lesson);
+    StreamsLadder<Overlap> ladder("overlap", "A balanced pipeline, by the number of chunks and of streams.",
+                                  argc, argv);
+    add_ceilings(ladder);
     for (const int64_t chunks : {1, 4, 16, 64, 256})
-        add_rung(lesson, "c" + std::to_string(chunks) + "_s4", std::to_string(chunks) + " chunks, 4 streams",
+        add_rung(ladder, "c" + std::to_string(chunks) + "_s4", std::to_string(chunks) + " chunks, 4 streams",
                  {4, chunks}, depth_first);
     for (const int streams : {1, 2, 3, 8})
-        add_rung(lesson, "c64_s" + std::to_string(streams),
+        add_rung(ladder, "c64_s" + std::to_string(streams),
                  "64 chunks, " + std::to_string(streams) + " streams", {streams, 64}, depth_first);
     const bool no_model = false;
-    add_rung(lesson, "pageable_s1", "16 chunks, 1 stream, pageable memory",
+    add_rung(ladder, "pageable_s1", "16 chunks, 1 stream, pageable memory",
              {1, 16, true, cudaStreamNonBlocking, no_model}, depth_first);
-    add_rung(lesson, "pageable_s4", "16 chunks, 4 streams, pageable memory",
+    add_rung(ladder, "pageable_s4", "16 chunks, 4 streams, pageable memory",
              {4, 16, true, cudaStreamNonBlocking, no_model}, depth_first);
-    add_rung(lesson, "blocking", "16 chunks, 4 blocking streams", {4, 16, false, cudaStreamDefault},
+    add_rung(ladder, "blocking", "16 chunks, 4 blocking streams", {4, 16, false, cudaStreamDefault},
              depth_first);
-    add_rung(lesson, "blocking_default", "the same, a launch to the default stream between",
+    add_rung(ladder, "blocking_default", "the same, a launch to the default stream between",
              {4, 16, false, cudaStreamDefault, no_model}, with_default_stream_between);
-    add_rung(lesson, "nonblocking_default", "non-blocking streams, the same launches", {4, 16},
+    add_rung(ladder, "nonblocking_default", "non-blocking streams, the same launches", {4, 16},
              with_default_stream_between);
-    return lesson.run();
+    return ladder.run();
 }

@@ -24,6 +24,12 @@ class Copies {
         program.large_sizes = {"--n 4294967297"};
     }
     std::string nothing_to_do() const { return n ? "" : "no bytes"; }
+    /// The inputs of all GPUs, a download, and the staging memory.
+    double host_bytes() const {
+        const int gpus = Gpus::visible();
+        if (gpus < 2) return 0;
+        return (gpus + 1.0) * static_cast<double>(n) + SLOTS * static_cast<double>(chunk);
+    }
 
     void prepare(const Program& program) {
         gpus = std::make_unique<Gpus>();
@@ -31,8 +37,7 @@ class Copies {
         from = std::make_unique<BufferOnEach<char>>(*gpus, n);
         to = std::make_unique<BufferOnEach<char>>(*gpus, n);
         for (int g = 0; g < gpus->count(); ++g) {
-            inputs.emplace_back(ceil_div(n, 4));
-            fill_small_integers(inputs[g].data(), inputs[g].size(), 1 << 30, program.options.seed + g);
+            inputs.push_back(seeded_bytes(n, program.options.seed + g));
             const OnDevice on(gpus->device(g));
             CHECK_CUDA_CALL(cudaMemcpy((*from)[g].data(), inputs[g].data(), n, cudaMemcpyHostToDevice));
         }
@@ -46,27 +51,29 @@ class Copies {
             emptied.push_back(std::make_unique<OrderEvent>());
         }
     }
-    Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(n) + " bytes, " + std::to_string(gpus->count()) + " GPUs");
-        p.sizes.push_back({"gpus", gpus->count()});
-        p.bytes = static_cast<double>(n);
+    void describe(Problem& p) const {
+        p.headline = std::to_string(n) + " bytes, " + std::to_string(gpus->count()) + " GPUs";
+        p.options.push_back({"gpus", gpus->count()});
+        p.rates = {{"GB/s", static_cast<double>(n)}};
         p.ceiling = "peer";
-        return p;
     }
-    void poison() { to->poison(*gpus); }
-    /// Every GPU's buffer holds what `receives` says.
+    void poison() {
+        to->poison(*gpus);
+        poison_host(staging->data(), staging->bytes());
+    }
+    /// Every receiver has what was sent to it.
     Comparison check() const {
         std::vector<char> got(n);
+        Comparison c;
         for (const auto& [sender, receiver] : sent) {
             const OnDevice on(gpus->device(receiver));
             (*to)[receiver].download(got.data());
             const char* want = reinterpret_cast<const char*>(inputs[sender].data());
-            const Comparison c = compare(
+            c = compare(
                 n, 0, [&](int64_t i) { return got[i]; }, [=](int64_t i) { return want[i]; });
-            if (!c.ok()) return c;
+            if (!c.ok()) break;
         }
-        return compare(
-            n, 0, [](int64_t) { return 0; }, [](int64_t) { return 0; });
+        return c;
     }
 
     /// One launch: streams fork, `send` runs for each pair, streams join.
@@ -146,27 +153,18 @@ void by_kernel_of(Copies& c, bool receiver_runs) {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Copies> lesson("peer", "Copies from GPU to GPU, staged by the host and straight.", argc, argv);
-    const auto two = [](const Copies& c) {
-        return std::string(c.gpus->count() >= 2 ? "" : "needs two GPUs; this process sees one");
-    };
-    const auto peers = [two](const Copies& c) {
-        return c.gpus->count() >= 2 && !c.gpus->all_reach_all() ? "no peer access between these GPUs"
-                                                                : two(c);
-    };
-    lesson.ceiling("peer", "cudaMemcpyPeerAsync", peer).obstacle = two;
-    lesson.rung("staged", "through pinned memory of the host", staged).obstacle = two;
-    lesson.rung("kernel_reads", "the receiver's kernel reads", [](Copies& c) { by_kernel_of(c, true); })
-        .obstacle = peers;
-    lesson.rung("kernel_writes", "the sender's kernel writes", [](Copies& c) { by_kernel_of(c, false); })
-        .obstacle = peers;
-    auto& both = lesson.rung("both_ways", "two GPUs, both directions at once", both_ways);
-    both.obstacle = two;
-    both.bytes = [](const Copies& c) { return 2.0 * static_cast<double>(c.n); };
-    auto& all = lesson.rung("ring", "each GPU to the next, all at once", ring);
-    all.obstacle = two;
-    all.bytes = [](const Copies& c) {
-        return static_cast<double>(c.gpus->count()) * static_cast<double>(c.n);
-    };
-    return lesson.run();
+    StreamsLadder<Copies> ladder("peer", "Copies from GPU to GPU, staged by the host and straight.", argc,
+                                 argv);
+    ladder.ceiling("peer", "cudaMemcpyPeerAsync", peer).unless(fewer_than_two<Copies>);
+    ladder.variant("staged", "through pinned memory of the host", staged).unless(fewer_than_two<Copies>);
+    ladder.variant("kernel_reads", "the receiver's kernel reads", [](Copies& c) { by_kernel_of(c, true); })
+        .unless(no_peer_access<Copies>);
+    ladder.variant("kernel_writes", "the sender's kernel writes", [](Copies& c) { by_kernel_of(c, false); })
+        .unless(no_peer_access<Copies>);
+    ladder.variant("both_ways", "two GPUs, both directions at once", both_ways)
+        .unless(fewer_than_two<Copies>)
+        .bytes = [](const Copies& c) { return 2.0 * static_cast<double>(c.n); };
+    ladder.variant("ring", "each GPU to the next, all at once", ring).unless(fewer_than_two<Copies>).bytes =
+        [](const Copies& c) { return static_cast<double>(c.gpus->count()) * static_cast<double>(c.n); };
+    return ladder.run();
 }

@@ -58,26 +58,28 @@ class Transfer {
  public:
     explicit Transfer(Program& program) {
         program.command_line.size("--n", n, 0, int64_t{1} << 40, 20000, "bytes");
-        // Pinning a gigabyte takes a large part of a second.
+        // Pinning so much takes a tenth of a second.
         program.sweep_sizes = {"--n 4Ki --repeats 20", "--n 1Mi --repeats 20", "--n 16Mi --repeats 20",
-                               "--n 1Gi --repeats 6 --warmup 1"};
+                               "--n 256Mi --repeats 6 --warmup 1"};
         program.test_sizes = {"--n 0",  "--n 1",    "--n 15",   "--n 16",
                               "--n 17", "--n 4095", "--n 4097", "--n 100003"};
         program.large_sizes = {"--n 2147483647", "--n 4294967297"};
     }
     std::string nothing_to_do() const { return n ? "" : "no bytes"; }
+    /// The input, four sources, three targets, a download, and what the rows that allocate have.
+    double host_bytes() const { return 10.0 * static_cast<double>(n); }
 
     void prepare(const Program& program) {
-        input.resize(ceil_div(n, 4));
-        fill_small_integers(input.data(), input.size(), 1 << 30, program.options.seed);
+        input = seeded_bytes(n, program.options.seed);
+        downloaded.resize(n);
         device_in = std::make_unique<DeviceBuffer<char>>(n);
         device_out = std::make_unique<DeviceBuffer<char>>(n);
         streams = std::make_unique<Streams>(2);
         CHECK_CUDA_CALL(cudaMemcpy(device_out->data(), input.data(), n, cudaMemcpyHostToDevice));
     }
-    Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(n) + " bytes");
-        p.bytes = static_cast<double>(n);
+    void describe(Problem& p) const {
+        p.headline = std::to_string(n) + " bytes";
+        p.rates = {{"GB/s", static_cast<double>(n)}};
         p.ceiling = "h2d_pinned";
         p.remark = [](const Medians& ms) {
             char text[120];
@@ -85,7 +87,6 @@ class Transfer {
                           ms("h2d_pageable") / ms("h2d_pinned"), ms("d2h_pageable") / ms("d2h_pinned"));
             return std::string(text);
         };
-        return p;
     }
 
     /// The input in memory of this kind, and room for it: made where they are first asked for.
@@ -100,18 +101,21 @@ class Transfer {
     char* target(Kind kind) {
         last = kind;
         std::unique_ptr<HostBytes>& bytes = targets[kind];
-        if (!bytes) bytes = std::make_unique<HostBytes>(kind, n);
+        if (!bytes) {
+            bytes = std::make_unique<HostBytes>(kind, n);
+            poison_host(bytes->data(), n);
+        }
         return bytes->data();
     }
 
     void poison() {
         device_in->poison();
-        for (auto& [kind, bytes] : targets) std::memset(bytes->data(), 0xFF, n);
+        for (auto& [kind, bytes] : targets) poison_host(bytes->data(), n);
+        memory_type = -1;
     }
     Comparison check() {
-        std::vector<char> got(n);
-        device_in->download(got.data());
-        return compare_with(got.data());
+        device_in->download(downloaded.data());
+        return compare_with(downloaded.data());
     }
     Comparison check_out() { return compare_with(targets[last]->data()); }
     Comparison check_both() {
@@ -123,10 +127,10 @@ class Transfer {
             1, 0, [this](int64_t) { return memory_type; }, [](int64_t) { return cudaMemoryTypeHost; });
     }
 
-    int64_t n = int64_t{1} << 30;
+    int64_t n = 256 << 20;
     std::unique_ptr<DeviceBuffer<char>> device_in, device_out;
     std::unique_ptr<Streams> streams;
-    int memory_type = 0;  ///< what the runtime says of memory that was just pinned
+    int memory_type = -1;  ///< what the runtime says of memory that was just pinned
 
  private:
     Comparison compare_with(const char* got) const {
@@ -136,6 +140,7 @@ class Transfer {
     }
 
     std::vector<int> input;
+    std::vector<char> downloaded;
     std::map<Kind, std::unique_ptr<HostBytes>> sources, targets;
     Kind last = Kind::pinned;
 };
@@ -195,24 +200,28 @@ void register_pageable(Transfer& t) {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Transfer> lesson("pinned", "Copies between host and GPU, by the kind of the host's memory.", argc,
-                            argv);
-    lesson.ceiling("h2d_pinned", "in, from cudaHostAlloc", in<Kind::pinned>);
-    lesson.rung("h2d_pageable", "in, from malloc: the driver copies twice", in<Kind::pageable>);
-    lesson.rung("h2d_registered", "in, from malloc and cudaHostRegister", in<Kind::registered>);
-    lesson.rung("h2d_write_combined", "in, past the CPU's caches", in<Kind::write_combined>);
-    lesson.rung("h2d_mapped", "in, read by a kernel: zero copy", mapped_in);
-    lesson.rung("d2h_pinned", "out, to cudaHostAlloc", out<Kind::pinned>).check = &Transfer::check_out;
-    lesson.rung("d2h_pageable", "out, to malloc", out<Kind::pageable>).check = &Transfer::check_out;
-    lesson.rung("d2h_registered", "out, to malloc and cudaHostRegister", out<Kind::registered>).check =
-        &Transfer::check_out;
-    lesson.rung("d2h_mapped", "out, written by a kernel: zero copy", mapped_out).check = &Transfer::check_out;
-    auto& at_once = lesson.rung("both", "in and out at once, pinned", both);
+    StreamsLadder<Transfer> ladder("pinned", "Copies between host and GPU, by the kind of the host's memory.",
+                                   argc, argv);
+    ladder.ceiling("h2d_pinned", "in, from cudaHostAlloc", in<Kind::pinned>);
+    ladder.variant("h2d_pageable", "in, from malloc: the driver copies twice", in<Kind::pageable>);
+    ladder.variant("h2d_registered", "in, from malloc and cudaHostRegister", in<Kind::registered>);
+    ladder.variant("h2d_write_combined", "in, past the CPU's caches", in<Kind::write_combined>);
+    ladder.variant("h2d_mapped", "in, read by a kernel: zero copy", mapped_in);
+    const auto out_of_gpu = [&](const char* name, const char* note, void (*launch)(Transfer&)) {
+        ladder.variant(name, note, launch).check = &Transfer::check_out;
+    };
+    out_of_gpu("d2h_pinned", "out, to cudaHostAlloc", out<Kind::pinned>);
+    out_of_gpu("d2h_pageable", "out, to malloc", out<Kind::pageable>);
+    out_of_gpu("d2h_registered", "out, to malloc and cudaHostRegister", out<Kind::registered>);
+    out_of_gpu("d2h_mapped", "out, written by a kernel: zero copy", mapped_out);
+    auto& at_once = ladder.variant("both", "in and out at once, pinned", both);
     at_once.check = &Transfer::check_both;
     at_once.bytes = [](const Transfer& t) { return 2.0 * static_cast<double>(t.n); };
-    lesson.rung("malloc", "malloc, every page touched, free", get_pageable).check = &Transfer::check_pinning;
-    lesson.rung("host_alloc", "cudaHostAlloc and cudaFreeHost", get_pinned).check = &Transfer::check_pinning;
-    lesson.rung("host_register", "cudaHostRegister and back", register_pageable).check =
-        &Transfer::check_pinning;
-    return lesson.run();
+    const auto allocation = [&](const char* name, const char* note, void (*launch)(Transfer&)) {
+        ladder.variant(name, note, launch).check = &Transfer::check_pinning;
+    };
+    allocation("malloc", "malloc, every page touched, free", get_pageable);
+    allocation("host_alloc", "cudaHostAlloc and cudaFreeHost", get_pinned);
+    allocation("host_register", "cudaHostRegister and back", register_pageable);
+    return ladder.run();
 }

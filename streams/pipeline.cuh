@@ -62,9 +62,12 @@ class Pipeline {
     virtual int expected(int64_t i) const = 0;
 
     std::string nothing_to_do() const { return n ? "" : "no elements"; }
-    virtual void prepare(const Program& program);
-    virtual Problem problem(const Program& program);
+    double host_bytes() const;
+    void prepare(const Program& program);
+    void describe(Problem& p);
     void poison();
+    /// As the tutorial's program does; the ceilings have no c to show.
+    void show(const std::string& variant) const;
 
     /// One run of a variant: its streams fork from the default stream and join it.
     void run(const Setting& s, const Body& body);
@@ -119,7 +122,6 @@ class Pipeline {
     }
 
     void balance();
-    void print_first(const std::string& name) const;
 
     static constexpr int64_t MAX_ROUNDS = 1 << 20;
     const int inputs;
@@ -128,9 +130,17 @@ class Pipeline {
     std::unique_ptr<PinnedBuffer<int>> pinned_a, pinned_b, pinned_c;
     std::unique_ptr<DeviceBuffer<int>> device_a, device_b, device_c;
     std::vector<int> pageable_a, pageable_b, pageable_c;
+    std::vector<int> downloaded;
     std::map<std::pair<int, unsigned>, std::unique_ptr<Streams>> streams;
     const int* last_output = nullptr;
 };
+
+/// The arrays in pinned memory, in pageable memory where a variant wants them there, and a download.
+inline double Pipeline::host_bytes() const {
+    const bool pageable = std::any_of(settings.begin(), settings.end(),
+                                      [](const auto& named) { return named.second.pageable; });
+    return (bytes_in() + bytes_out()) * (pageable ? 2 : 1) + bytes_out();
+}
 
 inline void Pipeline::prepare(const Program& program) {
     CHECK_CUDA_CALL(
@@ -145,6 +155,7 @@ inline void Pipeline::prepare(const Program& program) {
     if (inputs == 2) input(pinned_b, device_b, program.options.seed + 1);
     pinned_c = std::make_unique<PinnedBuffer<int>>(n);
     device_c = std::make_unique<DeviceBuffer<int>>(n);
+    downloaded.resize(n);
     if (has_rounds && rounds == 0) balance();
 }
 
@@ -173,25 +184,22 @@ inline void Pipeline::balance() {
                        : 1;
 }
 
-inline Problem Pipeline::problem(const Program& program) {
-    Problem p = program.problem(std::to_string(n) + " ints");
-    p.bytes = static_cast<double>(n) * sizeof(int) * (inputs + 1);
+inline void Pipeline::describe(Problem& p) {
+    p.headline = std::to_string(n) + " ints";
+    p.rates = {{"GB/s", bytes_in() + bytes_out()}};
     p.ceiling = "bound";
     p.bound = {"h2d", "kernel", "d2h", "both"};
-    p.show = [this](const std::string& name) { print_first(name); };
     p.model_ms = [this](const Variant& v, const Medians& ms) {
         const auto found = settings.find(v.name);
         if (found == settings.end() || !found->second.modelled) return std::nan("");
         const Setting& s = found->second;
         return model_ms(parts(ms), chunks_of(s).count(), s.streams);
     };
-    return p;
 }
 
-/// As the tutorial's program does; the ceilings' rows have no c to show.
-inline void Pipeline::print_first(const std::string& name) const {
-    if (!settings.count(name)) return;
-    std::printf("%s:", name.c_str());
+inline void Pipeline::show(const std::string& variant) const {
+    if (!settings.count(variant)) return;
+    std::printf("%s:", variant.c_str());
     for (int64_t i = 0; i < std::min<int64_t>(n, 10); ++i) std::printf(" %d", last_output[i]);
     std::printf("\n");
 }
@@ -227,10 +235,8 @@ inline void Pipeline::run(const Setting& s, const Body& body) {
 inline void Pipeline::poison() {
     for (DeviceBuffer<int>* d : {device_a.get(), device_b.get(), device_c.get()})
         if (d) d->poison();
-    parallel_ranges(n, [this](int64_t begin, int64_t end) {
-        std::fill(pinned_c->data() + begin, pinned_c->data() + end, -1);
-        if (!pageable_c.empty()) std::fill(pageable_c.begin() + begin, pageable_c.begin() + end, -1);
-    });
+    poison_host(pinned_c->data(), pinned_c->bytes());
+    if (!pageable_c.empty()) poison_host(pageable_c.data(), pinned_c->bytes());
 }
 
 inline void Pipeline::run_in_chunks() {
@@ -262,50 +268,48 @@ inline void Pipeline::restore_both() {
 }
 
 inline Comparison Pipeline::check_in() {
-    std::vector<int> got(n);
-    device_a->download(got.data());
+    device_a->download(downloaded.data());
     const Comparison a = compare(
-        n, 0, [&](int64_t i) { return got[i]; }, [&](int64_t i) { return pinned_a->data()[i]; });
+        n, 0, [&](int64_t i) { return downloaded[i]; }, [&](int64_t i) { return pinned_a->data()[i]; });
     if (!a.ok() || !device_b) return a;
-    device_b->download(got.data());
+    device_b->download(downloaded.data());
     return compare(
-        n, 0, [&](int64_t i) { return got[i]; }, [&](int64_t i) { return pinned_b->data()[i]; });
+        n, 0, [&](int64_t i) { return downloaded[i]; }, [&](int64_t i) { return pinned_b->data()[i]; });
 }
 inline Comparison Pipeline::check_compute() {
-    std::vector<int> got(n);
-    device_c->download(got.data());
-    return compare_output(got.data());
+    device_c->download(downloaded.data());
+    return compare_output(downloaded.data());
 }
 inline Comparison Pipeline::check_both() {
     const Comparison in = check_in();
     return in.ok() ? check() : in;
 }
 
-/// The rows that the others are measured against.
-template <typename Work>
-void add_ceilings(Lesson<Work>& lesson) {
-    using Row = typename Lesson<Work>::Row;
-    Row& in = lesson.ceiling("h2d", "the copies in alone, all at once", &Work::run_in);
+/// What the rungs are measured against.
+template <typename ProgramsWork>
+void add_ceilings(StreamsLadder<ProgramsWork>& ladder) {
+    using Work = ProgramsWork;
+    auto& in = ladder.ceiling("h2d", "the copies in alone, all at once", &Work::run_in);
     in.check = &Work::check_in;
     in.bytes = [](const Work& w) { return w.bytes_in(); };
-    Row& in_chunks = lesson.ceiling("h2d_chunks", "the copies in alone, in chunks", &Work::run_in_chunks);
+    auto& in_chunks = ladder.ceiling("h2d_chunks", "the copies in alone, in chunks", &Work::run_in_chunks);
     in_chunks.check = in.check;
     in_chunks.bytes = in.bytes;
-    Row& kernel = lesson.ceiling("kernel", "the kernel alone", &Work::run_compute);
+    auto& kernel = ladder.ceiling("kernel", "the kernel alone", &Work::run_compute);
     kernel.restore = &Work::restore_input;
     kernel.check = &Work::check_compute;
-    Row& out = lesson.ceiling("d2h", "the copy out alone", &Work::run_out);
+    auto& out = ladder.ceiling("d2h", "the copy out alone", &Work::run_out);
     out.restore = &Work::restore_output;
     out.bytes = [](const Work& w) { return w.bytes_out(); };
-    Row& both = lesson.ceiling("both", "in and out at once, no kernel", &Work::run_both);
+    auto& both = ladder.ceiling("both", "in and out at once, no kernel", &Work::run_both);
     both.restore = &Work::restore_both;
     both.check = &Work::check_both;
 }
 
 /// A rung of a pipeline.
-template <typename Work>
-void add_rung(Lesson<Work>& lesson, const std::string& name, const std::string& note, const Setting& setting,
-              Pipeline::Body body) {
-    lesson.work.settings[name] = setting;
-    lesson.rung(name, note, [=](Work& w) { w.run(setting, body); });
+template <typename ProgramsWork>
+void add_rung(StreamsLadder<ProgramsWork>& ladder, const std::string& name, const std::string& note,
+              const Setting& setting, Pipeline::Body body) {
+    ladder.family.work.settings[name] = setting;
+    ladder.variant(name, note, [=](ProgramsWork& w) { w.run(setting, body); });
 }

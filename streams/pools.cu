@@ -41,13 +41,14 @@ class Loop {
  public:
     explicit Loop(Program& program) {
         program.command_line.size("--n", n, 0, int64_t{1} << 34, 1000, "ints of scratch memory");
-        program.command_line.size("--times", times, 1, 100000, 5, "rounds of the loop");
+        program.command_line.size("--rounds", rounds, 1, 100000, 5, "rounds of the loop");
         program.sweep_sizes = {"--n 1Ki --repeats 20", "--n 1Mi --repeats 20", "--n 64Mi --repeats 6"};
-        program.test_sizes = {"--n 0", "--n 1", "--n 255 --times 1", "--n 257 --times 2",
-                              "--n 20011 --times 3"};
-        program.large_sizes = {"--n 2147483653 --times 2"};
+        program.test_sizes = {"--n 0", "--n 1", "--n 255 --rounds 1", "--n 257 --rounds 2",
+                              "--n 20011 --rounds 3"};
+        program.large_sizes = {"--n 2147483653 --rounds 2"};
     }
     std::string nothing_to_do() const { return n ? "" : "no elements"; }
+    double host_bytes() const { return 2.0 * sizeof(int) * static_cast<double>(n); }
 
     void prepare(const Program& program) {
         const int device = program.options.device;
@@ -63,13 +64,10 @@ class Loop {
             keeping = std::make_unique<Pool>(device, UINT64_MAX);
         }
     }
-    Problem problem(const Program& program) const {
-        Problem p = program.problem(std::to_string(times) + " times " +
-                                    std::to_string(n * int64_t{sizeof(int)}) + " bytes");
-        p.items = static_cast<double>(times);
-        p.item = "round";
+    void describe(Problem& p) const {
+        p.headline = std::to_string(rounds) + " times " + std::to_string(n * int64_t{sizeof(int)}) + " bytes";
+        p.rates = {{"us/round", static_cast<double>(rounds)}};
         p.ceiling = "reused";
-        return p;
     }
     void poison() {
         x->poison();
@@ -78,12 +76,12 @@ class Loop {
     Comparison check() const {
         std::vector<int> got(n);
         x->download(got.data());
-        const Advance advanced(2 * times);
+        const Advance advanced(2 * rounds);
         return compare(
             n, 0, [&](int64_t i) { return got[i]; }, [&](int64_t i) { return advanced(input[i]); });
     }
 
-    int64_t n = 1 << 20, times = 100;
+    int64_t n = 1 << 20, rounds = 100;
     std::unique_ptr<DeviceBuffer<int>> in, x, scratch;
     std::unique_ptr<Pool> returning, keeping;
 
@@ -100,14 +98,14 @@ void use(const Loop& loop, int64_t round, int* scratch) {
 
 template <bool SYNCHRONIZE>
 void reused(Loop& loop) {
-    for (int64_t i = 0; i < loop.times; ++i) {
+    for (int64_t i = 0; i < loop.rounds; ++i) {
         use(loop, i, loop.scratch->data());
         if (SYNCHRONIZE) CHECK_CUDA_CALL(cudaStreamSynchronize(nullptr));
     }
 }
 
 void malloc_and_free(Loop& loop) {
-    for (int64_t i = 0; i < loop.times; ++i) {
+    for (int64_t i = 0; i < loop.rounds; ++i) {
         int* scratch;
         CHECK_CUDA_CALL(cudaMalloc(&scratch, loop.n * sizeof(int)));
         use(loop, i, scratch);
@@ -117,7 +115,7 @@ void malloc_and_free(Loop& loop) {
 
 template <bool SYNCHRONIZE>
 void from(const Pool& pool, Loop& loop) {
-    for (int64_t i = 0; i < loop.times; ++i) {
+    for (int64_t i = 0; i < loop.rounds; ++i) {
         int* scratch;
         CHECK_CUDA_CALL(cudaMallocFromPoolAsync(&scratch, loop.n * sizeof(int), pool.get(), nullptr));
         use(loop, i, scratch);
@@ -127,23 +125,23 @@ void from(const Pool& pool, Loop& loop) {
 }
 
 int main(int argc, char** argv) {
-    Lesson<Loop> lesson("pools", "Scratch memory in a loop, by cudaMalloc and from pools.", argc, argv);
-    const auto needs_pools = [](const Loop& loop) {
-        return std::string(loop.keeping ? ""
-                                        : "this GPU has no memory pools (cudaDevAttrMemoryPoolsSupported)");
+    StreamsLadder<Loop> ladder("pools", "Scratch memory in a loop, by cudaMalloc and from pools.", argc,
+                               argv);
+    const auto no_pools = [](const DeviceInfo&, const Loop& loop) {
+        return loop.keeping ? "" : "this GPU has no memory pools (cudaDevAttrMemoryPoolsSupported)";
     };
-    lesson.ceiling("reused", "allocated before the loop", reused<false>);
-    lesson.rung("reused_sync", "the same, synchronised in each round", reused<true>);
-    lesson.rung("malloc", "cudaMalloc and cudaFree", malloc_and_free);
-    lesson.rung("pool", "cudaMallocAsync and cudaFreeAsync", [](Loop& l) { from<false>(*l.returning, l); })
-        .obstacle = needs_pools;
-    lesson
-        .rung("pool_sync", "synchronised: the pool gives all back",
-              [](Loop& l) { from<true>(*l.returning, l); })
-        .obstacle = needs_pools;
-    lesson
-        .rung("pool_keeps_sync", "release threshold: it keeps all",
-              [](Loop& l) { from<true>(*l.keeping, l); })
-        .obstacle = needs_pools;
-    return lesson.run();
+    ladder.ceiling("reused", "allocated before the loop", reused<false>);
+    ladder.variant("reused_sync", "the same, synchronised in each round", reused<true>);
+    ladder.variant("malloc", "cudaMalloc and cudaFree", malloc_and_free);
+    ladder.variant("pool", "cudaMallocAsync and cudaFreeAsync", [](Loop& l) { from<false>(*l.returning, l); })
+        .unless(no_pools);
+    ladder
+        .variant("pool_sync", "synchronised: the pool gives all back",
+                 [](Loop& l) { from<true>(*l.returning, l); })
+        .unless(no_pools);
+    ladder
+        .variant("pool_keeps_sync", "release threshold: it keeps all",
+                 [](Loop& l) { from<true>(*l.keeping, l); })
+        .unless(no_pools);
+    return ladder.run();
 }

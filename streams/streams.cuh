@@ -1,6 +1,7 @@
 // streams.cuh: what the programs of this family share. The thing that they measure is a pipeline: copies, kernels and
 // calls of the runtime, whole, on the default stream or on streams that fork from it and join it again.
 #pragma once
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <limits>
@@ -12,7 +13,8 @@
 #include "device_memory.cuh"
 #include "fill.hpp"
 #include "grid.cuh"
-#include "program.hpp"
+#include "ladder.hpp"
+#include "parallel.hpp"
 
 /// An event without a time: it orders, and costs less than one that measures.
 class OrderEvent {
@@ -65,71 +67,63 @@ class Streams {
     std::deque<OrderEvent> joined;
 };
 
-/// A program of this family. `Work` is its problem:
-///     explicit Work(Program&)        adds its options and sizes to the command line
-///     std::string nothing_to_do()    why an empty problem is one, or ""
-///     void prepare(const Program&)   checks the options, makes buffers and inputs
-///     Problem problem(const Program&)
-///     void poison()                  0xFF into every output
+/// As DeviceBuffer::poison(), for memory of the host.
+inline void poison_host(void* memory, int64_t bytes) {
+    parallel_ranges(bytes, [memory](int64_t begin, int64_t end) {
+        std::memset(static_cast<char*>(memory) + begin, 0xFF, end - begin);
+    });
+}
+
+/// What the programs have in common is little: each has a problem of its own, a class with
+///     explicit ProgramsWork(Program&)       adds its options and sizes to the command line
+///     std::string nothing_to_do() const     why an empty problem is one, or ""
+///     double host_bytes() const             host memory that it will fill
+///     void prepare(const Program&)          checks the options, makes buffers and inputs
+///     void describe(Problem&)               headline, rates, ceiling
+///     void poison()                         0xFF into all that a variant may write
 ///     Comparison check()
-template <typename Work>
-class Lesson {
- public:
-    struct Row : Label {
-        std::function<void(Work&)> launch = {};
-        std::function<Comparison(Work&)> check = &Work::check;
-        std::function<void(Work&)> restore = {};
-        std::function<double(const Work&)> bytes = {};
-        std::function<std::string(const Work&)> obstacle = {};  ///< why it cannot run here, or ""
+/// and, for --print, `void show(const std::string& variant)`. A launch gets all of it.
+template <typename ProgramsWork>
+struct StreamsFamily {
+    static constexpr const char* NAME = "streams";
+    using Types = TypeList<void>;
+    struct Traits {
+        std::function<Comparison(ProgramsWork&)> check = &ProgramsWork::check;
+        std::function<void(ProgramsWork&)> restore = {};
+        std::function<double(const ProgramsWork&)> bytes = {};  ///< where they are not those of the problem
     };
+    template <typename>
+    using Task = ProgramsWork;
 
-    Lesson(const char* name, const char* about, int argc, char** argv)
-        : program("streams", name, about, argc, argv), work(program) {}
+    explicit StreamsFamily(Program& program) : work(program) {}
+    std::string nothing_to_do() const { return work.nothing_to_do(); }
 
-    Program program;
-    Work work;
+    ProgramsWork work;
 
-    Row& rung(const std::string& name, const std::string& note, std::function<void(Work&)> launch) {
-        return add(name, note, Role::rung, std::move(launch));
-    }
-    Row& ceiling(const std::string& name, const std::string& note, std::function<void(Work&)> launch) {
-        return add(name, note, Role::ceiling, std::move(launch));
-    }
-    Row& peer(const std::string& name, const std::string& note, std::function<void(Work&)> launch) {
-        return add(name, note, Role::peer, std::move(launch));
-    }
+    template <typename>
+    struct Work {
+        static double host_bytes(const StreamsFamily& family) { return family.work.host_bytes(); }
 
-    int run() {
-        return program.run({rows.begin(), rows.end()}, [this] {
-            const std::string nothing = work.nothing_to_do();
-            if (!nothing.empty()) return program.nothing_to_do(nothing);
-            program.open_device();
-            work.prepare(program);
-            Problem problem = work.problem(program);
+        Work(StreamsFamily& family, const Program& program) : task(family.work) { task.prepare(program); }
+        void describe(Problem& problem) const {
             problem.working_set = std::numeric_limits<double>::infinity();
             problem.host_clock = true;
-            problem.poison = [this] { work.poison(); };
-            if (program.options.print && !problem.show)
-                throw UsageError("--print: there is nothing to show here");
-            std::vector<Variant> variants;
-            for (const Row& row : rows) {
-                Variant v{row};
-                v.launch = [this, &row] { row.launch(work); };
-                v.check = [this, &row] { return row.check(work); };
-                if (row.restore) v.restore = [this, &row] { row.restore(work); };
-                if (row.bytes) v.bytes = row.bytes(work);
-                if (row.obstacle) v.cannot_run = row.obstacle(work);
-                variants.push_back(v);
-            }
-            return program.measure(problem, variants);
-        });
-    }
+            task.describe(problem);
+        }
+        void describe(Variant& v, const Traits& traits) {
+            if (traits.restore) v.restore = [this, &traits] { traits.restore(task); };
+            if (traits.bytes) v.rates = {{"GB/s", traits.bytes(task)}};
+        }
+        void poison() { task.poison(); }
+        Comparison check(const Traits& variant) { return variant.check(task); }
+        template <typename W = ProgramsWork>
+        auto show(const std::string& variant) -> decltype(std::declval<W&>().show(variant)) {
+            task.show(variant);
+        }
 
- private:
-    Row& add(const std::string& name, const std::string& note, Role role, std::function<void(Work&)> launch) {
-        rows.push_back({{name, note, role}, std::move(launch)});
-        return rows.back();
-    }
-
-    std::deque<Row> rows;
+        ProgramsWork& task;
+    };
 };
+
+template <typename ProgramsWork>
+using StreamsLadder = Ladder<StreamsFamily<ProgramsWork>>;
