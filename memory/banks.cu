@@ -13,31 +13,39 @@
 
 int main(int argc, char** argv) {
     Banks ladder("banks", "Cycles for a request to shared memory, by its pattern.", argc, argv);
-    ladder.set = "table";
-    ladder.program.command_line.choice("--set", ladder.set, {"table", "ways", "strides"}, "which patterns");
+    ladder.family.set = "table";
+    ladder.program.command_line.choice("--set", ladder.family.set, {"table", "ways", "strides"},
+                                       "which patterns");
     ladder.program.sweep_sizes = {"--set table --type float", "--set table --type double",
                                   "--set table --type float4", "--set ways", "--set strides"};
     for (const char* type : {"float", "double", "float4"})
         for (const char* test : {"--steps 1 --set table", "--steps 17 --set ways", "--steps 7 --set strides"})
             ladder.program.test_sizes.push_back(std::string(test) + " --type " + type);
 
-    ladder.pattern({"parallel", "32 elements in a row"}, stride_of(1), "table");
-    ladder.pattern({"broadcast", "all lanes at one element"}, stride_of(0), "table");
-    ladder.pattern({"multicast", "eight elements, four lanes at each"},
-                   pattern_of([](int lane) { return lane / 4; }), "table");
-    for (int n : {2, 4, 8, 16, 32})
-        ladder.pattern(
-            {"serial_" + std::to_string(n), std::to_string(n) + " lanes a bank, at different words"},
-            ways_of(n), "table");
-    for (int pad : {0, 1, 2, 4})
-        ladder.pattern(
-            {"column_pad_" + std::to_string(pad), "a column of tile[32][" + std::to_string(32 + pad) + "]"},
-            stride_of(32 + pad), "table");
-    for (int n = 1; n <= 32; ++n)
-        ladder.pattern({"ways_" + std::to_string(n), std::to_string(n) + " lanes a bank"}, ways_of(n),
-                       "ways");
-    for (int s = 1; s <= 64; ++s)
-        ladder.pattern({"stride_" + std::to_string(s), std::to_string(s) + " elements from lane to lane"},
-                       stride_of(s), "strides");
-    return ladder.run(ladder.set);
+    ladder.pattern("parallel", "32 elements in a row", stride_of(1)).set = "table";
+    ladder.pattern("broadcast", "all lanes at one element", stride_of(0)).set = "table";
+    ladder
+        .pattern("multicast", "eight elements, four lanes at each",
+                 pattern_of([](int lane) { return lane / 4; }))
+        .set = "table";
+    for (const int n : {2, 4, 8, 16, 32}) {
+        const std::string lanes = std::to_string(n);
+        ladder.pattern("serial_" + lanes, lanes + " lanes a bank, at different words", ways_of(n)).set =
+            "table";
+    }
+    for (const int pad : {0, 1, 2, 4}) {
+        const std::string tile = "tile[32][" + std::to_string(32 + pad) + "]";
+        ladder.pattern("column_pad_" + std::to_string(pad), "a column of " + tile, stride_of(32 + pad)).set =
+            "table";
+    }
+    for (int n = 1; n <= 32; ++n) {
+        const std::string lanes = std::to_string(n);
+        ladder.pattern("ways_" + lanes, lanes + " lanes a bank", ways_of(n)).set = "ways";
+    }
+    for (int s = 1; s <= 64; ++s) {
+        const std::string elements = std::to_string(s);
+        ladder.pattern("stride_" + elements, elements + " elements from lane to lane", stride_of(s)).set =
+            "strides";
+    }
+    return ladder.run();
 }

@@ -170,40 +170,33 @@ __global__ void __launch_bounds__(STREAM_WARPS* WARP_SIZE)
 class Banks : public Memory {
  public:
     Banks(const char* name, const char* about, int argc, char** argv) : Memory(name, about, argc, argv) {
-        columns = {{"load latency", "cycles"}, {"load", "cycles a request"}, {"store", "cycles a request"}};
         program.command_line.types({"float", "double", "float4"});
         program.command_line.size("--steps", steps, 1, 4096, 8, "requests of a warp");
-    }
-
-    /// A pattern as a probe of the table `set`. `before` runs ahead of the kernels; `also` reads one more column.
-    void pattern(Label label, Pattern p, const std::string& set = "", std::function<void()> before = {},
-                 std::function<Reading()> also = {}) {
-        Probe probe{std::move(label)};
-        probe.set = set;
-        probe.launch = [=](const Task& t) {
-            if (before) before();
-            if (program.options.type == "float") launch<uint32_t>(p, t);
-            if (program.options.type == "double") launch<uint2>(p, t);
-            if (program.options.type == "float4") launch<uint4>(p, t);
-        };
-        probe.expected = [=](int64_t i) { return expected(p, i); };
-        probe.read = [=](const std::vector<long long>& clocks) {
-            std::vector<Reading> all = readings(p, clocks);
-            if (also) all.push_back(also());
-            return all;
-        };
-        probes.push_back(probe);
-    }
-
-    int run(const std::string& what) {
-        return Memory::run([&] {
+        family.columns = {
+            {"load latency", "cycles"}, {"load", "cycles a request"}, {"store", "cycles a request"}};
+        family.layout = [this] {
             Layout layout;
-            layout.headline =
-                what + ", " + program.options.type + ", " + std::to_string(steps) + " requests a warp";
+            layout.headline = (family.set.empty() ? "shared memory" : family.set) + ", " +
+                              program.options.type + ", " + std::to_string(steps) + " requests a warp";
             layout.out = WARP_SIZE + 2 * STREAM_THREADS;
             layout.clocks = 3;
             return layout;
+        };
+    }
+
+    /// `before` runs ahead of the kernels.
+    Entry& pattern(
+        const std::string& name, const std::string& note, const Pattern& p,
+        const std::function<void()>& before = [] {}) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
+            before();
+            if (program.options.type == "float") launch<uint32_t>(p, t);
+            if (program.options.type == "double") launch<uint2>(p, t);
+            if (program.options.type == "float4") launch<uint4>(p, t);
         });
+        v.expected = [=](int64_t i) { return expected(p, i); };
+        v.read = [=](const std::vector<long long>& clocks) { return readings(p, clocks); };
+        return v;
     }
 
  private:
@@ -215,7 +208,7 @@ class Banks : public Memory {
     }
 
     template <typename Word>
-    void launch(const Pattern& p, const Task& t) const {
+    void launch(const Pattern& p, const Buffers& t) const {
         const int n = static_cast<int>(steps);
         load_chain<Word><<<1, WARP_SIZE>>>(p, n, t.out, t.clocks);
         load_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP_SIZE, t.clocks);
