@@ -1,11 +1,12 @@
 // bandwidth.cu: bytes a second from shared memory, L1, L2 and DRAM.
 //
-// Idea:   one block of 1024 threads a multiprocessor; each thread has eight loads of 16 bytes in flight. All variants
-//         read the same number of bytes; what differs is from how small a region: 64 KB that every block reads over
-//         and over stay in L1, 16 MB in L2, and the whole input is in DRAM. The shared variant copies 32 KB to
-//         shared memory first.
-// B/clk:  bytes a cycle and multiprocessor, by the multiprocessor's own clock: independent of how fast it runs. Shared
-//         memory and L1 are one array with one port of 128 bytes, so 128 is the most that either can give.
+// Idea:   one block of 1024 threads a multiprocessor; each thread has eight loads of 16 bytes in flight. All
+//         variants read the same number of bytes; what differs is from how small a region: 64 KB that every
+//         block reads over and over stay in L1, 16 MB in L2, and the whole input is in DRAM. The shared
+//         variant copies 32 KB to shared memory first.
+// B/clk:  bytes a cycle and multiprocessor, by the multiprocessor's own clock: independent of how fast it
+//         runs. Shared memory and L1 are one array with one port of 128 bytes, so 128 is the most that either
+//         can give.
 // GB/s:   over the whole launch, by the harness. All but DRAM's are marked: they do not come from memory.
 // Checked: the sum of what each block reads.
 // Text 3: "ten times the bandwidth of global memory": the ratio is in the lesson's table.
@@ -37,8 +38,8 @@ struct PastL1 {
     __device__ static uint4 load(const uint4* p) { return __ldcg(p); }
 };
 
-/// Which vectors a block reads: round and round a region (a power of two), `shift` further on than the block before; or,
-/// where each block has a region of its own, the one that starts at block * own.
+/// Which vectors a block reads: round and round a region (a power of two), `shift` further on than the block
+/// before; or, where each block has a region of its own, the one that starts at block * own.
 struct Round {
     unsigned region, shift;
     int64_t own;
@@ -89,6 +90,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+using Kernel = void (*)(const uint4* in, Round round, unsigned vectors, uint32_t* sums, long long* clocks);
+
 /// The sum of the words that each block reads.
 std::vector<uint32_t> reference(Round round, int64_t blocks, int64_t vectors, uint64_t seed) {
     std::vector<std::atomic<uint32_t>> sums(blocks);
@@ -129,8 +132,7 @@ class Bandwidth : public Memory {
     }
 
     /// `round_of`: where the blocks read, once the options are known.
-    Entry& reads(const std::string& name, const std::string& note,
-                 void (*kernel)(const uint4*, Round, unsigned, uint32_t*, long long*),
+    Entry& reads(const std::string& name, const std::string& note, Kernel kernel,
                  const std::function<Round()>& round_of) {
         Entry& v = variant(name, note, [=](const Buffers& t) {
             // As much L1 as there is, beside what the kernel itself shares.
@@ -155,8 +157,7 @@ class Bandwidth : public Memory {
         return v;
     }
     /// Reads a region over and over: it stays where it is said to be.
-    void stays(const std::string& name, const std::string& note,
-               void (*kernel)(const uint4*, Round, unsigned, uint32_t*, long long*),
+    void stays(const std::string& name, const std::string& note, Kernel kernel,
                const std::function<Round()>& round_of) {
         reads(name, note, kernel, round_of).working_set = 1;
     }

@@ -1,11 +1,11 @@
 // bank_size.cu: cudaDeviceSetSharedMemConfig: set, read back, measured. Nothing changes.
 //
-// Idea:   Kepler (2012) could make its banks 8 bytes wide, for programs with many doubles. Since Maxwell (2014) banks
-//         are 4 bytes wide, and the call is accepted and ignored: the setting read back stays "4 bytes", and each
-//         pattern takes as many cycles as before. It is deprecated, and newer toolkits may lack it: then CMake leaves
-//         this program out, and says so.
-// The pattern that would show it: doubles in a row. With 8-byte banks a request of a warp would be one wavefront, with
-//         4-byte banks it is two (--type double, load).
+// Idea:   Kepler (2012) could make its banks 8 bytes wide, for programs with many doubles. Since Maxwell
+//         (2014) banks are 4 bytes wide, and the call is accepted and ignored: the setting read back stays
+//         "4 bytes", and each pattern takes as many cycles as before. It is deprecated, and newer toolkits
+//         may lack it: then CMake leaves this program out, and says so.
+// The pattern that would show it: doubles in a row. With 8-byte banks a request of a warp would be one
+//         wavefront, with 4-byte banks it is two (--type double, load).
 // Checked: as in banks.cu; and that what is read back is 4 bytes, whatever was set.
 // Text 3, cudaDeviceSetSharedMemConfig.
 #include "banks.cuh"

@@ -1,10 +1,10 @@
 // coalescing.cu: what a warp's addresses cost in global memory.
 //
-// Idea:   global memory moves in sectors of 32 bytes, four to a line of 128. A warp that reads 32 words in a row
-//         touches 4 sectors; one whose words lie 8 or more apart touches 32, and of each it asked for 4 bytes. The
-//         memory is as fast as it is; what was asked for is a part of what it moves.
-// stride_S: word i S for i = 0, 1, 2, ...  offset_K: word i + K: one sector more than aligned at most, and the
-//         neighbouring warp finds that in the cache.  random: any word.
+// Idea:   global memory moves in sectors of 32 bytes, four to a line of 128. A warp that reads 32 words in a
+//         row touches 4 sectors; one whose words lie 8 or more apart touches 32, and of each it asked for 4
+//         bytes. The memory is as fast as it is; what was asked for is a part of what it moves.
+// stride_S: word i S for i = 0, 1, 2, ...  offset_K: word i + K: one sector more than aligned at most, and
+//         the neighbouring warp finds that in the cache.  random: any word.
 // structs: one field of particles that have eight: an array of structs against a struct of arrays.
 // wide_B: 4, 8 and 16 bytes a thread: 128, 256 and 512 bytes a request.
 // sectors: a request, by arithmetic. The simulator counts the same, and so does ncu (scripts/profile.sh).
@@ -34,7 +34,7 @@ struct Field {  // of a struct of arrays
     __host__ __device__ int64_t operator()(int64_t i, int64_t n) const { return field * n + i; }
 };
 
-/// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so the order makes no difference).
+/// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so in any order).
 template <typename Word, typename Which>
 __global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t* warp_sums) {
     constexpr int words = sizeof(Word) / sizeof(uint32_t);

@@ -1,8 +1,8 @@
 // distributed.cu: a load from another block's shared memory.
 //
-// Idea:   the blocks of a cluster (Hopper and later) run on neighbouring multiprocessors and can address each other's
-//         shared memory. How far away is it? A chain again (latency.cu), in the memory of the block itself, and in
-//         that of the block R ranks further on. All blocks do so at once.
+// Idea:   the blocks of a cluster (Hopper and later) run on neighbouring multiprocessors and can address each
+//         other's shared memory. How far away is it? A chain again (latency.cu), in the memory of the block
+//         itself, and in that of the block R ranks further on. All blocks do so at once.
 // Cost:   the cluster's blocks must be scheduled together, and must not end while another one still reads: a
 //         barrier of the cluster at either end.
 // Checked: where each chain ends.
@@ -13,11 +13,11 @@
 
 namespace cg = cooperative_groups;
 
-constexpr int CLUSTER = 4, LINES = 8, LINE = 128,
-              HOP = 5;  // chains of 1 KB, from line l to line (l + HOP) % LINES
+constexpr int CLUSTER = 4;
+constexpr int LINES = 8, LINE = 128, HOP = 5;  // chains of 1 KB, from line l to line (l + HOP) % LINES
 
-/// Each block follows the chain of the block `distance` ranks further on. A chain holds addresses as they are valid in
-/// the whole cluster.
+/// Each block follows the chain of the block `distance` ranks further on. A chain holds addresses as they are
+/// valid in the whole cluster.
 __global__ void __cluster_dims__(CLUSTER)
     cluster_latency(int distance, int steps, uint32_t* end, long long* clocks) {
     __shared__ uint64_t chain[LINES * LINE / 8];

@@ -1,17 +1,16 @@
 // divergence.cu: what it costs when the lanes of a warp go different ways.
 //
-// Idea:   a warp has one program counter that matters at a time. Lanes that take another branch wait until it is
-//         their turn. Here lane l takes path l mod P; each path is the same chain of multiplications, so the work of
-//         a lane does not depend on P, and the time of the warp does: P times that of one path.
+// Idea:   a warp has one program counter that matters at a time. Lanes that take another branch wait until it
+//         is their turn. Here lane l takes path l mod P; each path is the same chain of multiplications, so
+//         the work of a lane does not depend on P, and the time of the warp does: P times that of one path.
 // Cost:   none that could be seen elsewhere: the sums are the same, the GPU is P times slower.
-// Whole warps that take different paths cost nothing (warps_apart): what counts is the paths inside a warp. That is
-//         why the reductions give the work to whole warps (reduce/divergence.cu).
+// Whole warps that take different paths cost nothing (warps_apart): what counts is the paths inside a warp.
+//         That is why the reductions give the work to whole warps (reduce/divergence.cu).
 // Checked: what each lane computes.
 // Text 2, warps in lock step.
 #include "memory.cuh"
 
-constexpr int CHAIN =
-    64;  // multiplications on a path: long enough that no compiler makes them conditional moves
+constexpr int CHAIN = 64;  // multiplications on a path: too many for conditional moves
 constexpr int THREADS = 128;
 
 __host__ __device__ inline uint32_t follow_path(uint32_t x, int path) {
@@ -19,7 +18,7 @@ __host__ __device__ inline uint32_t follow_path(uint32_t x, int path) {
     return x;
 }
 
-/// Paths one after the other; a thread takes one of them. `lanes_together`: how many neighbours take the same.
+/// Paths one after the other; a thread takes one of them. `lanes_together`: neighbours that take one.
 __global__ void diverge(int paths, int lanes_together, int rounds, const uint32_t* in, uint32_t* out,
                         long long* clocks) {
     uint32_t x = in[threadIdx.x];
@@ -62,8 +61,7 @@ class Divergence : public Memory {
             for (int64_t round = 0; round < rounds; ++round) x = follow_path(x, mine);
             return x;
         };
-        // A multiplication at a time, each waiting for the one before: no path can take less than its chain
-        // is long.
+        // A multiplication at a time, each waiting for the one before: no path takes fewer cycles.
         v.read = [=](const std::vector<long long>& clocks) {
             return std::vector<Reading>{
                 {static_cast<double>(clocks[0]) / static_cast<double>(rounds), double{CHAIN}}};

@@ -1,16 +1,17 @@
 // latency.cu: how long does a load take, from where?
 //
-// Idea:   a chain: each load gives the address of the next one, so nothing overlaps, and the time by the number of
-//         loads is the latency. The global chains go through all lines of a working set in random order; each launch
-//         goes on where the last one stopped. Before the clock is read, all lines are loaded once and half of the
-//         chain is followed: where the working set fits, there it is found. global: in L1, then L2, then DRAM;
-//         global_l2: never in L1.
+// Idea:   a chain: each load gives the address of the next one, so nothing overlaps, and the time by the
+//         number of loads is the latency. The global chains go through all lines of a working set in random
+//         order; each launch goes on where the last one stopped. Before the clock is read, all lines are
+//         loaded once and half of the chain is followed: where the working set fits, there it is found.
+//         global: in L1, then L2, then DRAM; global_l2: never in L1.
 // --bytes the working set of the global chains. The sweep's sizes draw the curve.
-// near, far: the fastest and the slowest tenth of single loads, with a clock read on either side (so some cycles more
-//         than in a chain). In an L2 of two halves the far one answers later.
+// near, far: the fastest and the slowest tenth of single loads, with a clock read on either side (so some
+//         cycles more than in a chain). In an L2 of two halves the far one answers later.
 // ns:     the whole chain by the GPU's timer.
 // Checked: where each chain ends.
-// Text 3: "20 to 30 times lower than global memory": than loads that miss every cache; an L2 or L1 hit is another matter.
+// Text 3: "20 to 30 times lower than global memory": than loads that miss every cache; an L2 or L1 hit is
+// another matter.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -60,8 +61,8 @@ __device__ inline long long timer_ns() {
     return ns;
 }
 
-/// Follows a chain: `steps` loads to warm up, `steps` on the clock. The store waits for the last load, and the clock is
-/// read behind the store.
+/// Follows a chain: `steps` loads to warm up, `steps` on the clock. The store waits for the last load, and
+/// the clock is read behind the store.
 template <typename Where>
 __device__ typename Where::Address follow(typename Where::Address p, int steps, long long* clocks) {
     __shared__ volatile typename Where::Address last;
@@ -88,7 +89,8 @@ __global__ void constant_latency(int steps, uint32_t* end, long long* clocks) {
     *end = follow<Constant>(0, steps, clocks) / LINE;
 }
 
-/// All threads read the working set once, where it can fit into a cache at all; then one of them follows the chain.
+/// All threads read the working set once, where it can fit into a cache at all; then one of them follows
+/// the chain.
 template <typename Where>
 __global__ void global_latency(const char* base, int64_t lines, uint32_t first, int steps, uint32_t* end,
                                long long* clocks) {

@@ -1,10 +1,10 @@
-// memory.cuh: the problem of this family: sentences of the tutorial texts, turned into kernels whose only purpose is to
-// be measured.
+// memory.cuh: the problem of this family: sentences of the tutorial texts, turned into kernels whose only
+// purpose is to be measured.
 //
-// A kernel that computes nothing is deleted by the compiler, and one that computes something wrong measures something
-// else. So each kernel here reads words that the host knows (word_at), and leaves in `out` what the host can work out:
-// the end of a chain, the sum of what was read, the last thing stored. All of that is compared before and after the
-// timing, as everywhere.
+// A kernel that computes nothing is deleted by the compiler, and one that computes something wrong measures
+// something else. So each kernel here reads words that the host knows (word_at), and leaves in `out` what the
+// host can work out: the end of a chain, the sum of what was read, the last thing stored. All of that is
+// compared, as everywhere.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,13 +1,13 @@
-// occupancy.cu: how much shared memory a block takes, how many blocks fit, and what that does to the bandwidth.
+// occupancy.cu: how much shared memory a block takes, how many blocks fit, and the bandwidth that is left.
 //
-// Idea:   a block copies a tile through shared memory: load, barrier, store. While it waits at the barrier, other
-//         blocks must keep the memory busy; how many there are depends on the shared memory that each reserves. What
-//         counts is bytes in flight: blocks x the bytes that a block loads before it waits.
+// Idea:   a block copies a tile through shared memory: load, barrier, store. While it waits at the barrier,
+//         other blocks must keep the memory busy; how many there are depends on the shared memory that each
+//         reserves. What counts is bytes in flight: blocks x the bytes that a block loads before it waits.
 //         blocks_B: reserves as much as lets B blocks fit on a multiprocessor.
-//         at_once:  the same tile, and four times the loads in flight of a thread: with few blocks a thread has to
-//                   ask for more.
-// Edges:  without opting in a block has 48 KB at most; with cudaFuncSetAttribute up to what the device allows, to the
-//         byte. One byte more is refused, both ways; blocks_1 checks that.
+//         at_once:  the same tile, and four times the loads in flight of a thread: with few blocks a thread
+//                   has to ask for more.
+// Edges:  without opting in a block has 48 KB at most; with cudaFuncSetAttribute up to what the device
+//         allows, to the byte. One byte more is refused, both ways; blocks_1 checks that.
 // Checked: the copy.
 // Text 3, 48, 96, 164 KB; text 1, dynamic shared memory.
 #include <algorithm>
@@ -18,8 +18,8 @@
 constexpr int BLOCK_SIZE = 256;
 constexpr int64_t WITHOUT_OPT_IN = 48 * 1024;
 
-/// Copies BLOCK_SIZE x PER_THREAD vectors a block. The tile is the first part of the shared memory, the rest is only
-/// reserved.
+/// Copies BLOCK_SIZE x PER_THREAD vectors a block. The tile is the first part of the shared memory, the rest
+/// is only reserved.
 template <int PER_THREAD>
 __global__ void __launch_bounds__(BLOCK_SIZE) copy_tile(const uint4* in, uint4* out, int64_t vectors) {
     extern __shared__ uint4 tile[];

@@ -1,13 +1,15 @@
 // registers.cu: when what a thread remembers does not fit in its registers.
 //
-// Idea:   a thread keeps 64 words and mixes them, round after round. An array lies in registers if every index into it
-//         is known when the code is compiled, and if there are enough registers. Otherwise all of it, or what is too
-//         much, lies in local memory: the thread's own part of global memory, which with luck stays in L1.
+// Idea:   a thread keeps 64 words and mixes them, round after round. An array lies in registers if every
+//         index into it is known when the code is compiled, and if there are enough registers. Otherwise all
+//         of it, or what is too much, lies in local memory: the thread's own part of global memory, which
+//         with luck stays in L1.
 //         in_registers:  unrolled, as many registers as the compiler likes.
 //         cap_R:         the same code within R registers: the compiler spills the rest.
 //         dynamic_index: a loop that is not unrolled: an index which is not known has no register.
-// registers, local bytes: what the compiler says of each kernel, asked of the runtime (cudaFuncGetAttributes). It is
-//         what nvcc -Xptxas -v prints. Under the simulator there is no machine code, so no cap and no spill.
+// registers, local bytes: what the compiler says of each kernel, asked of the runtime
+//         (cudaFuncGetAttributes). It is what nvcc -Xptxas -v prints. Under the simulator there is no machine
+//         code, so no cap and no spill.
 // Checked: what each thread ends with.
 // Text 2, registers, and local memory where they do not suffice.
 #include <numeric>
@@ -17,8 +19,8 @@
 constexpr int WORDS = 64, BLOCK_SIZE = 256;
 constexpr uint32_t FACTOR = 2654435761u;
 
-/// `shift` is 0. The compiler does not know that: so it does not know an index either, unless the loop is unrolled and
-/// the shift left out.
+/// `shift` is 0. The compiler does not know that: so it does not know an index either, unless the loop is
+/// unrolled and the shift left out.
 template <bool known>
 __device__ uint32_t mix(uint32_t first, int rounds, int shift) {
     uint32_t a[WORDS];
