@@ -1,11 +1,12 @@
 // bandwidth.cu: bytes a second from shared memory, L1, L2 and DRAM.
 //
-// Idea:   one block of 1024 threads a multiprocessor; each thread has eight loads of 16 bytes under way. All variants
-//         read the same number of bytes; what differs is from how small a region: 64 KB that every block reads over
-//         and over stay in L1, 16 MB in L2, and the whole input is in DRAM. The shared variant copies 32 KB to
-//         shared memory first.
-// B/clk:  bytes a cycle and multiprocessor, by the multiprocessor's own clock: independent of how fast it runs. Shared
-//         memory and L1 are one array with one port of 128 bytes, so 128 is the most that either can give.
+// Idea:   one block of 1024 threads a multiprocessor; each thread has eight loads of 16 bytes in flight. All
+//         variants read the same number of bytes; what differs is from how small a region: 64 KB that every
+//         block reads over and over stay in L1, 16 MB in L2, and the whole input is in DRAM. The shared
+//         variant copies 32 KB to shared memory first.
+// B/clk:  bytes a cycle and multiprocessor, by the multiprocessor's own clock: independent of how fast it
+//         runs. Shared memory and L1 are one array with one port of 128 bytes, so 128 is the most that either
+//         can give.
 // GB/s:   over the whole launch, by the harness. All but DRAM's are marked: they do not come from memory.
 // Checked: the sum of what each block reads.
 // Text 3: "ten times the bandwidth of global memory": the ratio is in the lesson's table.
@@ -37,8 +38,8 @@ struct PastL1 {
     __device__ static uint4 load(const uint4* p) { return __ldcg(p); }
 };
 
-/// Which vectors a block reads: round and round a region (a power of two), `shift` further on than the block before; or,
-/// where each block has a region of its own, the one that starts at block * own.
+/// Which vectors a block reads: round and round a region (a power of two), `shift` further on than the block
+/// before; or, where each block has a region of its own, the one that starts at block * own.
 struct Round {
     unsigned region, shift;
     int64_t own;
@@ -89,6 +90,8 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+using Kernel = void (*)(const uint4* in, Round round, unsigned vectors, uint32_t* sums, long long* clocks);
+
 /// The sum of the words that each block reads.
 std::vector<uint32_t> reference(Round round, int64_t blocks, int64_t vectors, uint64_t seed) {
     std::vector<std::atomic<uint32_t>> sums(blocks);
@@ -107,69 +110,89 @@ std::vector<uint32_t> reference(Round round, int64_t blocks, int64_t vectors, ui
     return {sums.begin(), sums.end()};
 }
 
-int main(int argc, char** argv) {
-    Memory ladder("bandwidth", "Reads as fast as shared memory, L1, L2 and DRAM give.", argc, argv);
-    int64_t bytes = 32 << 20;
-    ladder.ceiling = "dram";
-    ladder.program.command_line.size("--bytes", bytes, VECTOR, int64_t{1} << 32, 65536,
-                                     "that each multiprocessor reads");
-    ladder.program.sweep_sizes = {"--bytes 8Mi", "--bytes 32Mi"};
-    ladder.program.test_sizes = {"--bytes 16",    "--bytes 48",     "--bytes 16368",
-                                 "--bytes 16400", "--bytes 131056", "--bytes 200000"};
-    ladder.columns = {{"B/clk", "a multiprocessor"}};
+class Bandwidth : public Memory {
+ public:
+    Bandwidth(int argc, char** argv)
+        : Memory("bandwidth", "Reads as fast as shared memory, L1, L2 and DRAM give.", argc, argv) {
+        program.command_line.size("--bytes", bytes, VECTOR, int64_t{1} << 32, 65536,
+                                  "that each multiprocessor reads");
+        program.sweep_sizes = {"--bytes 8Mi", "--bytes 32Mi"};
+        program.test_sizes = {"--bytes 16",    "--bytes 48",     "--bytes 16368",
+                              "--bytes 16400", "--bytes 131056", "--bytes 200000"};
+        family.ceiling = "dram";
+        family.columns = {{"B/clk", "a multiprocessor"}};
+        family.layout = [this] {
+            Layout layout;
+            layout.headline = std::to_string(bytes) + " bytes a multiprocessor";
+            layout.in = blocks() * vectors() * 4;
+            layout.out = layout.clocks = blocks();
+            layout.bytes = layout.working_set = static_cast<double>(blocks() * vectors() * VECTOR);
+            return layout;
+        };
+    }
 
-    const auto vectors = [&] { return bytes / VECTOR; };
-    const auto blocks = [&] { return int64_t{ladder.program.device.multiprocessors}; };
-    const auto probe = [&](Label label, auto kernel, auto round_of) {
-        Probe p{std::move(label)};
-        if (p.role == Role::rung) p.working_set = 1;  // stays where it is said to; dram's is the whole input
-        p.launch = [=](const Task& t) {
+    /// `round_of`: where the blocks read, once the options are known.
+    Entry& reads(const std::string& name, const std::string& note, Kernel kernel,
+                 const std::function<Round()>& round_of) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
             // As much L1 as there is, beside what the kernel itself shares.
             CHECK_CUDA_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                                  cudaSharedmemCarveoutMaxL1));
             kernel<<<static_cast<unsigned>(blocks()), THREADS>>>(reinterpret_cast<const uint4*>(t.in),
                                                                  round_of(), static_cast<unsigned>(vectors()),
                                                                  t.out, t.clocks);
-        };
-        p.check = [=, &ladder](const std::vector<uint32_t>& out) {
+        });
+        v.check = [=](const std::vector<uint32_t>& out) {
             const std::vector<uint32_t> sums =
-                reference(round_of(), blocks(), vectors(), ladder.program.options.seed);
+                reference(round_of(), blocks(), vectors(), program.options.seed);
             return compare(
                 blocks(), 0, [&](int64_t b) { return out[b]; }, [&](int64_t b) { return sums[b]; });
         };
-        p.read = [=](const std::vector<long long>& clocks) {
+        v.read = [=](const std::vector<long long>& clocks) {
             double rate = 0;
             for (const long long c : clocks)
                 rate += static_cast<double>(vectors() * VECTOR) / static_cast<double>(c);
             return std::vector<Reading>{{rate / static_cast<double>(blocks()), 0, PORT_BYTES}};
         };
-        ladder.probes.push_back(p);
-    };
-    // As much of the region as there is to read, so that small runs stay small.
-    const auto over = [&](int64_t region) {
+        return v;
+    }
+    /// Reads a region over and over: it stays where it is said to be.
+    void stays(const std::string& name, const std::string& note, Kernel kernel,
+               const std::function<Round()>& round_of) {
+        reads(name, note, kernel, round_of).working_set = 1;
+    }
+
+    int64_t vectors() const { return bytes / VECTOR; }
+    int64_t blocks() const { return program.device.multiprocessors; }
+    /// As much of the region as there is to read, so that small runs stay small.
+    unsigned at_most(int64_t region) const {
         unsigned fits = 1;
         while (2 * fits <= std::min(region, vectors())) fits *= 2;
         return fits;
-    };
-    probe({"shared", "32 KB in shared memory"}, read_region<FromShared, true>, [=] {
-        return Round{over(SHARED_REGION), 0, 0};
+    }
+
+ private:
+    int64_t bytes = 32 << 20;
+};
+
+int main(int argc, char** argv) {
+    Bandwidth ladder(argc, argv);
+    ladder.stays("shared", "32 KB in shared memory", read_region<FromShared, true>, [&] {
+        return Round{ladder.at_most(SHARED_REGION), 0, 0};
     });
-    probe({"l1", "64 KB, the same for all"}, read_region<ThroughL1, false>, [=] {
-        return Round{over(L1_REGION), 0, 0};
+    ladder.stays("l1", "64 KB, the same for all", read_region<ThroughL1, false>, [&] {
+        return Round{ladder.at_most(L1_REGION), 0, 0};
     });
     // Each block starts elsewhere, or all would ask for the same line at once.
-    probe({"l2", "16 MB, past L1"}, read_region<PastL1, false>, [=] {
-        return Round{over(L2_REGION), over(L2_REGION) / static_cast<unsigned>(blocks()), 0};
+    ladder.stays("l2", "16 MB, past L1", read_region<PastL1, false>, [&] {
+        const unsigned region = ladder.at_most(L2_REGION);
+        return Round{region, region / static_cast<unsigned>(ladder.blocks()), 0};
     });
-    probe({"dram", "all of the input once: the ceiling", Role::ceiling}, read_region<PastL1, false>, [=] {
-        return Round{1u << 31, 0, vectors()};
-    });
-    return ladder.run([&] {
-        Layout layout;
-        layout.headline = std::to_string(bytes) + " bytes a multiprocessor";
-        layout.in = blocks() * vectors() * 4;
-        layout.out = layout.clocks = blocks();
-        layout.bytes = layout.working_set = static_cast<double>(blocks() * vectors() * VECTOR);
-        return layout;
-    });
+    ladder
+        .reads("dram", "all of the input once: the ceiling", read_region<PastL1, false>,
+               [&] {
+                   return Round{1u << 31, 0, ladder.vectors()};
+               })
+        .role = Role::ceiling;
+    return ladder.run();
 }

@@ -1,5 +1,5 @@
-// banks.cuh: patterns of access to shared memory, and the kernels that measure what one costs. For banks.cu and
-// bank_size.cu.
+// banks.cuh: patterns of access to shared memory, and the kernels that measure what one costs. For banks.cu
+// and bank_size.cu.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,9 @@ constexpr int LINE = BANKS * BANK_BYTES;  // a word in each bank: what one wavef
 constexpr int STREAM_WARPS = 32;
 constexpr int CHAIN = 0, LOADS = 1, STORES = 2;  // which kernel a clock belongs to
 
-/// Which element of shared memory each lane asks for. When all warps store at once, each stores `shift` elements further
-/// on, so that no two share one: that turns all banks by the same number, and so changes no conflict.
+/// Which element of shared memory each lane asks for. When all warps store at once, each stores `shift`
+/// elements further on, so that no two share one: that turns all banks by the same number, and so changes
+/// no conflict.
 struct Pattern {
     int element[WARP_SIZE], shift[STREAM_WARPS];
     int distinct;  ///< elements; where lanes share one, nothing is stored: it would be a race
@@ -42,16 +43,16 @@ Pattern pattern_of(ElementOfLane element_of_lane) {
 inline Pattern stride_of(int elements) {
     return pattern_of([=](int lane) { return lane * elements; });
 }
-/// N lanes at N different words of a bank, and the next N lanes in the next bank: elements 32 apart lie in one bank,
-/// whatever their size.
+/// N lanes at N different words of a bank, and the next N lanes in the next bank: elements 32 apart lie in
+/// one bank, whatever their size.
 inline Pattern ways_of(int n) {
     return pattern_of([=](int lane) { return lane / n + lane % n * WARP_SIZE; });
 }
 
-// Volatile for the assembler too (ld.volatile, not only asm volatile). Without it ptxas, which sees that no one stores in
-// between, loads once for the whole loop, makes a 16-byte load of which 4 bytes are used a 4-byte one, and drops all
-// stores but the last. With it the machine code has an LDS, LDS.64 or LDS.128 for each load that is written here, and
-// likewise STS.
+// Volatile for the assembler too (ld.volatile, not only asm volatile). Without it ptxas, which sees that no
+// one stores in between, loads once for the whole loop, makes a 16-byte load of which 4 bytes are used a
+// 4-byte one, and drops all stores but the last. With it the machine code has an LDS, LDS.64 or LDS.128 for
+// each load that is written here, and likewise STS.
 __device__ inline void load_shared(uint32_t address, uint32_t& v) {
     asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(v) : "r"(address));
 }
@@ -94,8 +95,8 @@ __device__ inline void set_all(uint4& word, uint32_t v) {
     word = make_uint4(v, v, v, v);
 }
 
-/// Latency: each load gives the address of the next one, a line further on in the same bank. So the pattern stays
-/// what it was.
+/// Latency: each load gives the address of the next one, a line further on in the same bank. So the pattern
+/// stays what it was.
 template <typename Word>
 __global__ void load_chain(Pattern pattern, int steps, uint32_t* end, long long* clocks) {
     __shared__ __align__(LINE) uint32_t words[SHARED_BYTES / 4];
@@ -170,40 +171,33 @@ __global__ void __launch_bounds__(STREAM_WARPS* WARP_SIZE)
 class Banks : public Memory {
  public:
     Banks(const char* name, const char* about, int argc, char** argv) : Memory(name, about, argc, argv) {
-        columns = {{"load latency", "cycles"}, {"load", "cycles a request"}, {"store", "cycles a request"}};
         program.command_line.types({"float", "double", "float4"});
         program.command_line.size("--steps", steps, 1, 4096, 8, "requests of a warp");
-    }
-
-    /// A pattern as a probe of the table `set`. `before` runs ahead of the kernels; `also` reads one more column.
-    void pattern(Label label, Pattern p, const std::string& set = "", std::function<void()> before = {},
-                 std::function<Reading()> also = {}) {
-        Probe probe{std::move(label)};
-        probe.set = set;
-        probe.launch = [=](const Task& t) {
-            if (before) before();
-            if (program.options.type == "float") launch<uint32_t>(p, t);
-            if (program.options.type == "double") launch<uint2>(p, t);
-            if (program.options.type == "float4") launch<uint4>(p, t);
-        };
-        probe.expected = [=](int64_t i) { return expected(p, i); };
-        probe.read = [=](const std::vector<long long>& clocks) {
-            std::vector<Reading> all = readings(p, clocks);
-            if (also) all.push_back(also());
-            return all;
-        };
-        probes.push_back(probe);
-    }
-
-    int run(const std::string& what) {
-        return Memory::run([&] {
+        family.columns = {
+            {"load latency", "cycles"}, {"load", "cycles a request"}, {"store", "cycles a request"}};
+        family.layout = [this] {
             Layout layout;
-            layout.headline =
-                what + ", " + program.options.type + ", " + std::to_string(steps) + " requests a warp";
+            layout.headline = (family.set.empty() ? "shared memory" : family.set) + ", " +
+                              program.options.type + ", " + std::to_string(steps) + " requests a warp";
             layout.out = WARP_SIZE + 2 * STREAM_THREADS;
             layout.clocks = 3;
             return layout;
+        };
+    }
+
+    /// `before` runs ahead of the kernels.
+    Entry& pattern(
+        const std::string& name, const std::string& note, const Pattern& p,
+        const std::function<void()>& before = [] {}) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
+            before();
+            if (program.options.type == "float") launch<uint32_t>(p, t);
+            if (program.options.type == "double") launch<uint2>(p, t);
+            if (program.options.type == "float4") launch<uint4>(p, t);
         });
+        v.expected = [=](int64_t i) { return expected(p, i); };
+        v.read = [=](const std::vector<long long>& clocks) { return readings(p, clocks); };
+        return v;
     }
 
  private:
@@ -215,7 +209,7 @@ class Banks : public Memory {
     }
 
     template <typename Word>
-    void launch(const Pattern& p, const Task& t) const {
+    void launch(const Pattern& p, const Buffers& t) const {
         const int n = static_cast<int>(steps);
         load_chain<Word><<<1, WARP_SIZE>>>(p, n, t.out, t.clocks);
         load_stream<Word><<<1, STREAM_THREADS>>>(p, n, t.out + WARP_SIZE, t.clocks);

@@ -1,10 +1,10 @@
 // coalescing.cu: what a warp's addresses cost in global memory.
 //
-// Idea:   global memory moves in sectors of 32 bytes, four to a line of 128. A warp that reads 32 words in a row
-//         touches 4 sectors; one whose words lie 8 or more apart touches 32, and of each it asked for 4 bytes. The
-//         memory is as fast as it is; what was asked for is a part of what it moves.
-// stride_S: word i S for i = 0, 1, 2, ...  offset_K: word i + K: one sector more than aligned at most, and the
-//         neighbouring warp finds that in the cache.  random: any word.
+// Idea:   global memory moves in sectors of 32 bytes, four to a line of 128. A warp that reads 32 words in a
+//         row touches 4 sectors; one whose words lie 8 or more apart touches 32, and of each it asked for 4
+//         bytes. The memory is as fast as it is; what was asked for is a part of what it moves.
+// stride_S: word i S for i = 0, 1, 2, ...  offset_K: word i + K: one sector more than aligned at most, and
+//         the neighbouring warp finds that in the cache.  random: any word.
 // structs: one field of particles that have eight: an array of structs against a struct of arrays.
 // wide_B: 4, 8 and 16 bytes a thread: 128, 256 and 512 bytes a request.
 // sectors: a request, by arithmetic. The simulator counts the same, and so does ncu (scripts/profile.sh).
@@ -34,7 +34,7 @@ struct Field {  // of a struct of arrays
     __host__ __device__ int64_t operator()(int64_t i, int64_t n) const { return field * n + i; }
 };
 
-/// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so the order makes no difference).
+/// Reads n words, one Word at a time, and adds up those of each warp (wrapping, so in any order).
 template <typename Word, typename Which>
 __global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t* warp_sums) {
     constexpr int words = sizeof(Word) / sizeof(uint32_t);
@@ -45,7 +45,7 @@ __global__ void read_words(Which which, const uint32_t* in, int64_t n, uint32_t*
     };
     uint32_t sum = 0;
     if (first + (PER_THREAD - 1) * WARP_SIZE < count) {
-        Word v[PER_THREAD];  // all loads are under way before the first is used
+        Word v[PER_THREAD];  // all loads are in flight before the first is used
 #pragma unroll
         for (int k = 0; k < PER_THREAD; ++k) v[k] = element(k);
 #pragma unroll
@@ -91,66 +91,74 @@ double sectors_a_request(Which which, int words, int64_t n) {
     return requests ? static_cast<double>(sectors) / static_cast<double>(requests) : 0;
 }
 
-int main(int argc, char** argv) {
-    Memory ladder("coalescing",
-                  "Reads words of global memory in patterns: what is asked for, and what moves.", argc, argv);
-    int64_t n = 1 << 24;
-    ladder.set = "table";
-    ladder.ceiling = "wide_16";
-    ladder.program.command_line.choice("--set", ladder.set, {"table", "strides", "offsets"},
-                                       "which patterns");
-    ladder.program.command_line.size("--n", n, 1, int64_t{1} << 31, 5000,
-                                     "words that are read (32 times as many are there)");
-    ladder.program.sweep_sizes = {"--n 64Mi --set table", "--n 16Mi --set strides", "--n 16Mi --set offsets"};
-    for (const char* set : {"table", "strides", "offsets"})
-        for (const char* size : {"--n 1", "--n 3", "--n 31", "--n 2047", "--n 2049", "--n 6007"})
-            ladder.program.test_sizes.push_back(std::string(size) + " --set " + set);
-    ladder.program.large_sizes = {"--n 512Mi"};
-    ladder.columns = {{"sectors", "a request"}};
+class Coalescing : public Memory {
+ public:
+    Coalescing(int argc, char** argv)
+        : Memory("coalescing", "Reads words of global memory in patterns: what is asked for, and what moves.",
+                 argc, argv) {
+        family.set = "table";
+        program.command_line.choice("--set", family.set, {"table", "strides", "offsets"}, "which patterns");
+        program.command_line.size("--n", n, 1, int64_t{1} << 31, 5000,
+                                  "words that are read (32 times as many are there)");
+        program.sweep_sizes = {"--n 64Mi --set table", "--n 16Mi --set strides", "--n 16Mi --set offsets"};
+        for (const char* set : {"table", "strides", "offsets"})
+            for (const char* size : {"--n 1", "--n 3", "--n 31", "--n 2047", "--n 2049", "--n 6007"})
+                program.test_sizes.push_back(std::string(size) + " --set " + set);
+        program.large_sizes = {"--n 512Mi"};
+        family.ceiling = "wide_16";
+        family.columns = {{"sectors", "a request"}};
+        family.layout = [this] {
+            Layout layout;
+            layout.headline = std::to_string(n) + " words, " + family.set;
+            layout.in = MAX_STRIDE * n + 32;
+            layout.out = warps_for(n, 1);
+            layout.bytes = layout.working_set = 4.0 * static_cast<double>(n);
+            layout.host_bytes = 4.0 * static_cast<double>(layout.out);
+            return layout;
+        };
+    }
 
-    const auto probe = [&](const std::string& set, Label label, auto which, auto word) {
-        using Word = decltype(word);
+    template <typename Word, typename Which>
+    Entry& reads(const std::string& name, const std::string& note, Which which) {
         constexpr int words = sizeof(Word) / 4;
-        Probe p{std::move(label)};
-        p.set = set;
-        p.launch = [=, &n](const Task& t) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
             const auto blocks = static_cast<unsigned>(warps_for(n, words) / (BLOCK_SIZE / WARP_SIZE));
             read_words<Word><<<blocks, BLOCK_SIZE>>>(which, t.in, n, t.out);
-        };
-        p.check = [=, &n, &ladder](const std::vector<uint32_t>& out) {
-            const std::vector<uint32_t> sums = reference(which, words, n, ladder.program.options.seed);
+        });
+        v.check = [=](const std::vector<uint32_t>& out) {
+            const std::vector<uint32_t> sums = reference(which, words, n, program.options.seed);
             return compare(
                 static_cast<int64_t>(sums.size()), 0, [&](int64_t i) { return out[i]; },
                 [&](int64_t i) { return sums[i]; });
         };
-        p.read = [=, &n](const std::vector<long long>&) {
+        v.read = [=](const std::vector<long long>&) {
             return std::vector<Reading>{{sectors_a_request(which, words, n), 1}};
         };
-        ladder.probes.push_back(p);
-    };
-    const auto stride = [&](const std::string& set, int s) {
-        probe(set, {"stride_" + std::to_string(s), std::to_string(s) + " words from lane to lane"},
-              Stride{s, 0}, 0u);
-    };
-    const auto offset = [&](const std::string& set, int k) {
-        probe(set, {"offset_" + std::to_string(k), "starts " + std::to_string(k) + " words late"},
-              Stride{1, k}, 0u);
-    };
-    probe("", {"wide_16", "16 bytes a thread: the ceiling", Role::ceiling}, Stride{1, 0}, uint4{});
-    probe("table", {"wide_8", "8 bytes a thread"}, Stride{1, 0}, uint2{});
-    probe("table", {"wide_4", "4 bytes a thread"}, Stride{1, 0}, 0u);
-    probe("table", {"random", "any word"}, Random{}, 0u);
-    probe("table", {"array_of_structs", "one word of eight, the struct together"}, Stride{FIELDS, 3}, 0u);
-    probe("table", {"struct_of_arrays", "the same, the field together"}, Field{3}, 0u);
-    for (int s = 1; s <= MAX_STRIDE; ++s) stride("strides", s);
-    for (int k = 0; k < 32; ++k) offset("offsets", k);
-    return ladder.run([&] {
-        Layout layout;
-        layout.headline = std::to_string(n) + " words, " + ladder.set;
-        layout.in = MAX_STRIDE * n + 32;
-        layout.out = warps_for(n, 1);
-        layout.bytes = 4.0 * static_cast<double>(n);
-        layout.working_set = layout.bytes;
-        return layout;
-    });
+        return v;
+    }
+
+ private:
+    int64_t n = 1 << 24;
+};
+
+int main(int argc, char** argv) {
+    Coalescing ladder(argc, argv);
+    ladder.reads<uint4>("wide_16", "16 bytes a thread: the ceiling", Stride{1, 0}).role = Role::ceiling;
+    ladder.reads<uint2>("wide_8", "8 bytes a thread", Stride{1, 0}).set = "table";
+    ladder.reads<uint32_t>("wide_4", "4 bytes a thread", Stride{1, 0}).set = "table";
+    ladder.reads<uint32_t>("random", "any word", Random{}).set = "table";
+    ladder.reads<uint32_t>("array_of_structs", "one word of eight, the struct together", Stride{FIELDS, 3})
+        .set = "table";
+    ladder.reads<uint32_t>("struct_of_arrays", "the same, the field together", Field{3}).set = "table";
+    for (int s = 1; s <= MAX_STRIDE; ++s) {
+        const std::string words = std::to_string(s);
+        ladder.reads<uint32_t>("stride_" + words, words + " words from lane to lane", Stride{s, 0}).set =
+            "strides";
+    }
+    for (int k = 0; k < 32; ++k) {
+        const std::string words = std::to_string(k);
+        ladder.reads<uint32_t>("offset_" + words, "starts " + words + " words late", Stride{1, k}).set =
+            "offsets";
+    }
+    return ladder.run();
 }

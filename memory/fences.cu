@@ -1,17 +1,20 @@
 // fences.cu: a message: data, then a flag. Does who sees the flag see the data?
 //
-// Idea:   a writer stores data, then a flag; a reader waits for the flag, then loads the data. Neither compiler nor
-//         hardware has to keep that order, unless told so: the writer's stores may become visible in another order,
-//         and the reader may find the data in its L1, as they were. Each message is new data in a new place, next to
-//         data that the reader has read before; the writer waits for an answer before it writes the next one.
+// Idea:   a writer stores data, then a flag; a reader waits for the flag, then loads the data. Neither
+//         compiler nor hardware has to keep that order, unless told so: the writer's stores may become
+//         visible in another order, and the reader may find the data in its L1, as they were. Each message is
+//         new data in a new place, next to data that the reader has read before; the writer waits for an
+//         answer before it writes the next one.
 //         plain: nothing.  volatile: each access happens, in the program's order, but for whom?
-//         fence_block, fence, fence_system: __threadfence_block, __threadfence, __threadfence_system between the two,
-//         on both sides.  atomic_S: cuda::atomic_ref on the flag, release and acquire, in the scope S.
+//         fence_block, fence, fence_system: __threadfence_block, __threadfence, __threadfence_system between
+//         the two, on both sides.
+//         atomic_S: cuda::atomic_ref on the flag, release and acquire, in the scope S.
 //         blocks_: writer and reader on two multiprocessors; block_: two warps of a block; host_: GPU to CPU.
-// broken: messages whose reader saw the flag and old data. lost: the flag was never seen, so the pair gave up. Where
-//         the model of memory forbids that (a fence or scope wide enough for both), one is WRONG; otherwise it is
-//         counted. Never seen is not never: another GPU, another day.
-// Checked: every message arrives, as what was sent or, where that is allowed, as what was there before.
+// broken: messages whose reader saw the flag and old data. lost: the flag was never seen, so the pair gave
+//         up. Where the model of memory forbids that (a fence or scope wide enough for both), one is WRONG;
+//         otherwise it is counted. Never seen is not never: another GPU, another day.
+// Checked: every message arrives, as what was sent. Where the order may break it may also be old, or lost:
+//         its reader says so, and its writer did write.
 // The plain ones are data races on purpose, and are named as such by a race checker.
 // Text 3, synchronisation: the fences and volatile.
 #include <algorithm>
@@ -22,8 +25,8 @@
 
 #include "memory.cuh"
 
-constexpr int MOST_TRIES = 1 << 18;  // looks at a flag, milliseconds: then a message is lost
-constexpr uint32_t OLD = 0, NOT_RECEIVED = 0xFFFFFFFF;
+constexpr int MOST_TRIES = 1 << 18;     // looks at a flag, milliseconds: then a message is lost
+constexpr uint32_t OLD = 0, LOST = 2;   // instead of a message, which is odd
 constexpr int ARRIVED = 0, BROKEN = 1;  // what the clocks count here
 
 __host__ __device__ inline uint32_t message(uint64_t seed, int64_t i) {
@@ -97,7 +100,7 @@ struct Atomic {
     }
 };
 
-/// Where the messages are. Those of a thread lie side by side, so that a reader's line holds the next ones, old.
+/// Where the messages are. Those of a thread lie side by side, so a reader's line holds the next ones, old.
 struct Mailbox {
     uint32_t *data, *flags, *answers;
     int rounds, pairs;
@@ -112,7 +115,8 @@ __device__ bool wait_until(Done done) {
     return false;
 }
 
-/// Each pair of threads exchanges `rounds` messages. `within`: the pair is two warps of one block, else of two blocks.
+/// Each pair of threads exchanges `rounds` messages. `within`: the pair is two warps of one block, else of
+/// two blocks.
 template <typename How>
 __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* received, long long* counts) {
     const bool writes = within ? threadIdx.x < WARP_SIZE : blockIdx.x % 2 == 0;
@@ -125,7 +129,11 @@ __global__ void exchange(How, bool within, Mailbox m, uint64_t seed, uint32_t* r
             if (!wait_until([&] { return flag_is(&m.answers[pair], round + 1); })) return;
         } else {
             uint32_t value = 0;
-            if (!wait_until([&] { return How::try_receive(&m.data[i], &m.flags[flag], value); })) break;
+            if (!wait_until([&] { return How::try_receive(&m.data[i], &m.flags[flag], value); })) {
+#pragma unroll 1
+                for (int left = 0; left < m.rounds - round; ++left) received[i + left] = LOST;
+                break;
+            }
             received[i] = value;
             ++arrived;
             broken += value == OLD;
@@ -150,7 +158,7 @@ __global__ void send_to_host(How, Mailbox m, int64_t messages, uint64_t seed) {
 /// The host's part: waits for each flag, then reads the data. Gives up where nothing comes for seconds.
 std::vector<uint32_t> receive_on_host(const volatile uint32_t* data, const volatile uint32_t* flags,
                                       int64_t messages) {
-    std::vector<uint32_t> received(messages, NOT_RECEIVED);
+    std::vector<uint32_t> received(messages, LOST);
     auto last = std::chrono::steady_clock::now();
     for (int64_t i = 0; i < messages; ++i) {
         while (flags[i] != 1)
@@ -162,106 +170,142 @@ std::vector<uint32_t> receive_on_host(const volatile uint32_t* data, const volat
     return received;
 }
 
-int main(int argc, char** argv) {
-    Memory ladder("fences", "Messages between threads: which orders break, and which never may.", argc, argv);
-    int64_t rounds = 256;
-    ladder.program.command_line.size("--rounds", rounds, 1, 1 << 14, 3,
-                                     "messages that each pair of threads exchanges");
-    ladder.program.sweep_sizes = {"--rounds 64", "--rounds 256"};
-    ladder.program.test_sizes = {"--rounds 1", "--rounds 2", "--rounds 3", "--rounds 5", "--rounds 7"};
-    ladder.columns = {{"messages", "", true}, {"broken", "", true}, {"lost", "", true}};
+enum Order { MAY_BREAK, NEVER_MAY };
 
-    // A pair of blocks for every two multiprocessors, so that all of them run at once.
-    const auto pairs = [&] { return std::max(1, ladder.program.device.multiprocessors / 2) * WARP_SIZE; };
-    const auto messages = [&] { return pairs() * rounds; };
-    const auto messages_to_host = [&] { return WARP_SIZE * rounds; };
-    const auto judged = [&](Probe p, bool may_break, auto count) {
-        p.check = [=, &ladder](const std::vector<uint32_t>& out) {
-            const auto sent = [&](int64_t i) { return message(ladder.program.options.seed, i); };
-            const auto as_it_should = [&](int64_t i) {
-                return may_break && (out[i] == OLD || out[i] == NOT_RECEIVED) ? sent(i) : out[i];
-            };
-            return compare(count(), 0, as_it_should, sent);
+class Fences : public Memory {
+ public:
+    Fences(int argc, char** argv)
+        : Memory("fences", "Messages between threads: which orders break, and which never may.", argc, argv) {
+        program.command_line.size("--rounds", rounds, 1, 1 << 14, 3,
+                                  "messages that each pair of threads exchanges");
+        program.sweep_sizes = {"--rounds 64", "--rounds 256"};
+        program.test_sizes = {"--rounds 1", "--rounds 2", "--rounds 3", "--rounds 5", "--rounds 7"};
+        family.columns = {{"messages", "", true}, {"broken", "", true}, {"lost", "", true}};
+        family.layout = [this] {
+            Layout layout;
+            layout.headline =
+                std::to_string(pairs()) + " pairs, " + std::to_string(rounds) + " messages each";
+            layout.in = 2 * messages() + pairs();
+            layout.out = std::max(messages(), messages_to_host());
+            layout.clocks = 2;
+            layout.host_bytes = sizeof(uint32_t) * static_cast<double>(layout.out + 3 * messages_to_host());
+            return layout;
         };
-        p.read = [=](const std::vector<long long>& counts) {
-            const double most = may_break ? std::numeric_limits<double>::infinity() : 0;
-            return std::vector<Reading>{{static_cast<double>(counts[ARRIVED])},
-                                        {static_cast<double>(counts[BROKEN]), 0, most},
-                                        {static_cast<double>(count() - counts[ARRIVED]), 0, most}};
+        family.fill = [this](const Buffers& t) {
+            on_device = t.in;
+            on_host = std::make_unique<PinnedBuffer<uint32_t>>(2 * messages_to_host(), cudaHostAllocMapped);
         };
-        ladder.probes.push_back(p);
-    };
+    }
 
-    const auto on_device = [&](const std::string& name, auto how, bool within, bool may_break,
-                               bool race = false) {
-        Probe p{{(within ? "block_" : "blocks_") + name, may_break ? "may break" : "never may"}};
-        p.restore = [](const Task& t) {
-            CHECK_CUDA_CALL(cudaMemsetAsync(t.in, 0, t.in_words * sizeof(uint32_t)));
-            CHECK_CUDA_CALL(cudaMemsetAsync(t.clocks, 0, 2 * sizeof(*t.clocks)));
-        };
-        p.launch = [=, &rounds](const Task& t) {
-            const Mailbox m{t.in, t.in + messages(), t.in + 2 * messages(), static_cast<int>(rounds),
-                            pairs()};
-            const int blocks = pairs() / WARP_SIZE;
-            exchange<<<within ? blocks : 2 * blocks, within ? 2 * WARP_SIZE : WARP_SIZE>>>(
-                how, within, m, t.seed, t.out, t.clocks);
-        };
-        if (race)
-            p.obstacle = [](const DeviceInfo&) {
-                return simulated() ? "a race on purpose, which the simulator reports" : "";
-            };
-        judged(p, may_break, messages);
-    };
-    using cuda::thread_scope_block, cuda::thread_scope_device, cuda::thread_scope_system;
-    on_device("plain", Plain{}, false, true, true);
-    on_device("volatile", Volatile{}, false, true);
-    on_device("fence_block", Fenced<BlockFence>{}, false, true);
-    on_device("fence", Fenced<DeviceFence>{}, false, false);
-    on_device("fence_system", Fenced<SystemFence>{}, false, false);
-    on_device("atomic_block", Atomic<thread_scope_block>{}, false, true);
-    on_device("atomic_device", Atomic<thread_scope_device>{}, false, false);
-    on_device("atomic_system", Atomic<thread_scope_system>{}, false, false);
-    on_device("plain", Plain{}, true, true, true);
-    on_device("volatile", Volatile{}, true, true);
-    on_device("fence_block", Fenced<BlockFence>{}, true, false);
-    on_device("fence", Fenced<DeviceFence>{}, true, false);
-    on_device("atomic_block", Atomic<thread_scope_block>{}, true, false);
-
-    // Memory of the host that the GPU writes to: data, then flags.
-    std::unique_ptr<PinnedBuffer<uint32_t>> shared;
-    const auto to_host = [&](const std::string& name, auto how, bool may_break) {
-        Probe p{{"host_" + name, may_break ? "may break" : "never may"}};
-        p.restore = [&](const Task&) { std::fill_n(shared->data(), shared->count(), OLD); };
-        p.launch = [=, &shared](const Task& t) {
+    template <typename How>
+    Entry& between_blocks(const std::string& name, Order order) {
+        return between_threads<How>("blocks_" + name, false, order);
+    }
+    template <typename How>
+    Entry& within_a_block(const std::string& name, Order order) {
+        return between_threads<How>("block_" + name, true, order);
+    }
+    template <typename How>
+    void to_host(const std::string& name, Order order) {
+        Entry& v = variant("host_" + name, note_of(order), [this](const Buffers& t) {
             const int64_t count = messages_to_host();
-            uint32_t *data = shared->data(), *flags = data + count;
-            send_to_host<<<1, 1>>>(how, Mailbox{data, flags, nullptr, 0, 0}, count, t.seed);
+            uint32_t *data = on_host->data(), *flags = data + count;
+            send_to_host<<<1, 1>>>(How(), Mailbox{data, flags, nullptr, 0, 0}, count, t.seed);
             CHECK_KERNEL();
             const std::vector<uint32_t> received = receive_on_host(data, flags, count);
             const auto how_many = [&](uint32_t what) {
                 return std::count(received.begin(), received.end(), what);
             };
-            const long long counts[] = {count - how_many(NOT_RECEIVED), how_many(OLD)};
+            const long long counts[] = {count - how_many(LOST), how_many(OLD)};
             CHECK_CUDA_CALL(
                 cudaMemcpy(t.out, received.data(), count * sizeof(uint32_t), cudaMemcpyHostToDevice));
             CHECK_CUDA_CALL(cudaMemcpy(t.clocks, counts, sizeof(counts), cudaMemcpyHostToDevice));
+        });
+        v.restore = [this](const Buffers&) { std::fill_n(on_host->data(), on_host->count(), OLD); };
+        v.check = [=](const std::vector<uint32_t>& out) {
+            return judge(out, on_host->data(), messages_to_host(), order);
         };
-        judged(p, may_break, messages_to_host);
-    };
-    to_host("volatile", Volatile{}, true);
-    to_host("fence", Fenced<DeviceFence>{}, true);
-    to_host("fence_system", Fenced<SystemFence>{}, false);
-    to_host("atomic_system", Atomic<thread_scope_system>{}, false);
+        v.read = [=](const std::vector<long long>& counts) {
+            return readings(counts, messages_to_host(), order);
+        };
+    }
 
-    ladder.fill = [&](const Task&) {
-        shared = std::make_unique<PinnedBuffer<uint32_t>>(2 * messages_to_host(), cudaHostAllocMapped);
-    };
-    return ladder.run([&] {
-        Layout layout;
-        layout.headline = std::to_string(pairs()) + " pairs, " + std::to_string(rounds) + " messages each";
-        layout.in = 2 * messages() + pairs();
-        layout.out = std::max(messages(), messages_to_host());
-        layout.clocks = 2;
-        return layout;
-    });
+ private:
+    int64_t rounds = 256;
+    // The mailboxes, data first.
+    const uint32_t* on_device = nullptr;
+    std::unique_ptr<PinnedBuffer<uint32_t>> on_host;
+
+    // A pair of blocks for every two multiprocessors, so that all of them run at once.
+    int pairs() const { return std::max(1, program.device.multiprocessors / 2) * WARP_SIZE; }
+    int64_t messages() const { return pairs() * rounds; }
+    int64_t messages_to_host() const { return WARP_SIZE * rounds; }
+    static const char* note_of(Order order) { return order == MAY_BREAK ? "may break" : "never may"; }
+
+    template <typename How>
+    Entry& between_threads(const std::string& name, bool within, Order order) {
+        Entry& v = variant(name, note_of(order), [=](const Buffers& t) {
+            const Mailbox m{t.in, t.in + messages(), t.in + 2 * messages(), static_cast<int>(rounds),
+                            pairs()};
+            const int blocks = pairs() / WARP_SIZE;
+            exchange<<<within ? blocks : 2 * blocks, within ? 2 * WARP_SIZE : WARP_SIZE>>>(
+                How(), within, m, t.seed, t.out, t.clocks);
+        });
+        v.restore = [](const Buffers& t) {
+            CHECK_CUDA_CALL(cudaMemsetAsync(t.in, 0, t.in_words * sizeof(uint32_t)));
+            CHECK_CUDA_CALL(cudaMemsetAsync(t.clocks, 0, 2 * sizeof(*t.clocks)));
+        };
+        v.check = [=](const std::vector<uint32_t>& out) { return judge(out, on_device, messages(), order); };
+        v.read = [=](const std::vector<long long>& counts) { return readings(counts, messages(), order); };
+        return v;
+    }
+
+    /// `out`: what each reader says that it received. `data`: what the writers wrote, on the GPU or the host.
+    /// Where the order may break, a message may be old; and it may be lost, if its reader says so and its
+    /// writer did write. A reader that says nothing is wrong.
+    Comparison judge(const std::vector<uint32_t>& out, const uint32_t* data, int64_t count,
+                     Order order) const {
+        std::vector<uint32_t> written(count);
+        CHECK_CUDA_CALL(cudaMemcpy(written.data(), data, count * sizeof(uint32_t), cudaMemcpyDefault));
+        const auto sent = [&](int64_t i) { return message(program.options.seed, i); };
+        const auto excused = [&](int64_t i) {
+            const int64_t first = i / rounds * rounds;  // of its pair: it is written whatever becomes of it
+            return out[i] == OLD || (out[i] == LOST && written[first] == sent(first));
+        };
+        return compare(
+            count, 0, [&](int64_t i) { return order == MAY_BREAK && excused(i) ? sent(i) : out[i]; }, sent);
+    }
+    static std::vector<Reading> readings(const std::vector<long long>& counts, int64_t count, Order order) {
+        const double most = order == MAY_BREAK ? std::numeric_limits<double>::infinity() : 0;
+        return {{static_cast<double>(counts[ARRIVED])},
+                {static_cast<double>(counts[BROKEN]), 0, most},
+                {static_cast<double>(count - counts[ARRIVED]), 0, most}};
+    }
+};
+
+std::string race_on_purpose(const DeviceInfo&, const Buffers&) {
+    return simulated() ? "a race on purpose, which the simulator reports" : "";
+}
+
+int main(int argc, char** argv) {
+    using cuda::thread_scope_block, cuda::thread_scope_device, cuda::thread_scope_system;
+    Fences ladder(argc, argv);
+    ladder.between_blocks<Plain>("plain", MAY_BREAK).unless(race_on_purpose);
+    ladder.between_blocks<Volatile>("volatile", MAY_BREAK);
+    ladder.between_blocks<Fenced<BlockFence>>("fence_block", MAY_BREAK);
+    ladder.between_blocks<Fenced<DeviceFence>>("fence", NEVER_MAY);
+    ladder.between_blocks<Fenced<SystemFence>>("fence_system", NEVER_MAY);
+    ladder.between_blocks<Atomic<thread_scope_block>>("atomic_block", MAY_BREAK);
+    ladder.between_blocks<Atomic<thread_scope_device>>("atomic_device", NEVER_MAY);
+    ladder.between_blocks<Atomic<thread_scope_system>>("atomic_system", NEVER_MAY);
+    ladder.within_a_block<Plain>("plain", MAY_BREAK).unless(race_on_purpose);
+    ladder.within_a_block<Volatile>("volatile", MAY_BREAK);
+    ladder.within_a_block<Fenced<BlockFence>>("fence_block", NEVER_MAY);
+    ladder.within_a_block<Fenced<DeviceFence>>("fence", NEVER_MAY);
+    ladder.within_a_block<Atomic<thread_scope_block>>("atomic_block", NEVER_MAY);
+    ladder.to_host<Volatile>("volatile", MAY_BREAK);
+    ladder.to_host<Fenced<DeviceFence>>("fence", MAY_BREAK);
+    ladder.to_host<Fenced<SystemFence>>("fence_system", NEVER_MAY);
+    ladder.to_host<Atomic<thread_scope_system>>("atomic_system", NEVER_MAY);
+    return ladder.run();
 }

@@ -1,16 +1,17 @@
 // latency.cu: how long does a load take, from where?
 //
-// Idea:   a chain: each load gives the address of the next one, so nothing overlaps, and the time by the number of
-//         loads is the latency. The global chains go through all lines of a working set in random order; each launch
-//         goes on where the last one stopped. Before the clock is read, all lines are loaded once and half of the
-//         chain is followed: where the working set fits, there it is found. global: in L1, then L2, then DRAM;
-//         global_l2: never in L1.
+// Idea:   a chain: each load gives the address of the next one, so nothing overlaps, and the time by the
+//         number of loads is the latency. The global chains go through all lines of a working set in random
+//         order; each launch goes on where the last one stopped. Before the clock is read, all lines are
+//         loaded once and half of the chain is followed: where the working set fits, there it is found.
+//         global: in L1, then L2, then DRAM; global_l2: never in L1.
 // --bytes the working set of the global chains. The sweep's sizes draw the curve.
-// near, far: the fastest and the slowest tenth of single loads, with a clock read on either side (so some cycles more
-//         than in a chain). In an L2 of two halves the far one answers later.
+// near, far: the fastest and the slowest tenth of single loads, with a clock read on either side (so some
+//         cycles more than in a chain). In an L2 of two halves the far one answers later.
 // ns:     the whole chain by the GPU's timer.
 // Checked: where each chain ends.
-// Text 3: "20 to 30 times lower than global memory": than loads that miss every cache; an L2 or L1 hit is another matter.
+// Text 3: "20 to 30 times lower than global memory": than loads that miss every cache; an L2 or L1 hit is
+// another matter.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -60,8 +61,8 @@ __device__ inline long long timer_ns() {
     return ns;
 }
 
-/// Follows a chain: `steps` loads to warm up, `steps` on the clock. The store waits for the last load, and the clock is
-/// read behind the store.
+/// Follows a chain: `steps` loads to warm up, `steps` on the clock. The store waits for the last load, and
+/// the clock is read behind the store.
 template <typename Where>
 __device__ typename Where::Address follow(typename Where::Address p, int steps, long long* clocks) {
     __shared__ volatile typename Where::Address last;
@@ -88,7 +89,8 @@ __global__ void constant_latency(int steps, uint32_t* end, long long* clocks) {
     *end = follow<Constant>(0, steps, clocks) / LINE;
 }
 
-/// All threads read the working set once, where it can fit into a cache at all; then one of them follows the chain.
+/// All threads read the working set once, where it can fit into a cache at all; then one of them follows
+/// the chain.
 template <typename Where>
 __global__ void global_latency(const char* base, int64_t lines, uint32_t first, int steps, uint32_t* end,
                                long long* clocks) {
@@ -120,68 +122,61 @@ __global__ void link(const uint32_t* order, int64_t lines, char* base) {
     *reinterpret_cast<uint64_t*>(base + uint64_t{order[k]} * LINE) = next;
 }
 
-int main(int argc, char** argv) {
-    Memory ladder("latency", "Cycles that a load takes: shared, constant, L1, L2, DRAM.", argc, argv);
-    int64_t bytes = int64_t{1} << 30, steps = 8192;
-    ladder.program.command_line.size("--bytes", bytes, LINE, int64_t{1} << 36, 16384,
-                                     "working set of the global chains");
-    ladder.program.command_line.size("--steps", steps, 1, 1 << 20, 64, "loads on the clock");
-    for (const char* size : {"64Ki", "1Mi", "24Mi", "48Mi", "128Mi", "1Gi"})
-        ladder.program.sweep_sizes.push_back(std::string("--bytes ") + size);
-    ladder.program.test_sizes = {"--bytes 128 --steps 1", "--bytes 255 --steps 3", "--bytes 256 --steps 17",
-                                 "--bytes 1000 --steps 5", "--bytes 65536 --steps 40"};
-    ladder.program.large_sizes = {"--bytes 8Gi"};
-    ladder.columns = {{"latency", "cycles"}, {"time", "ns"}, {"near", "cycles"}, {"far", "cycles"}};
-
-    const auto readings = [&](const std::vector<long long>& clocks, bool singles) {
-        const auto each = [&](long long total) {
-            return static_cast<double>(total) / static_cast<double>(steps);
+class Latency : public Memory {
+ public:
+    Latency(int argc, char** argv)
+        : Memory("latency", "Cycles that a load takes: shared, constant, L1, L2, DRAM.", argc, argv) {
+        program.command_line.size("--bytes", bytes, LINE, int64_t{1} << 36, 16384,
+                                  "working set of the global chains");
+        program.command_line.size("--steps", steps, 1, 1 << 20, 64, "loads on the clock");
+        for (const char* size : {"64Ki", "1Mi", "24Mi", "48Mi", "128Mi", "1Gi"})
+            program.sweep_sizes.push_back(std::string("--bytes ") + size);
+        program.test_sizes = {"--bytes 128 --steps 1", "--bytes 255 --steps 3", "--bytes 256 --steps 17",
+                              "--bytes 1000 --steps 5", "--bytes 65536 --steps 40"};
+        program.large_sizes = {"--bytes 8Gi"};
+        family.columns = {{"latency", "cycles"}, {"time", "ns"}, {"near", "cycles"}, {"far", "cycles"}};
+        family.layout = [this] {
+            Layout layout;
+            layout.headline = std::to_string(bytes) + " bytes, " + std::to_string(steps) + " loads";
+            layout.in = bytes / LINE * (LINE / 4);
+            layout.clocks = SINGLES + SINGLE_LOADS;
+            layout.host_bytes = sizeof(order[0]) * static_cast<double>(bytes / LINE);
+            return layout;
         };
-        std::vector<long long> sorted(clocks.begin() + SINGLES, clocks.end());
-        std::sort(sorted.begin(), sorted.end());
-        const auto tenth = [&](int n) {
-            return singles ? static_cast<double>(sorted[sorted.size() * n / 10]) : std::nan("");
-        };
-        return std::vector<Reading>{
-            {each(clocks[CYCLES]), 1}, {each(clocks[NANOSECONDS])}, {tenth(1), 1}, {tenth(9), 1}};
-    };
+        family.fill = [this](const Buffers& t) { link_chains(t); };
+    }
 
-    Probe shared{{"shared", "a chain in shared memory"}};
-    shared.launch = [&](const Task& t) {
-        shared_latency<<<1, 1>>>(static_cast<int>(steps), t.out, t.clocks);
-    };
-    shared.expected = [&](int64_t) { return static_cast<uint32_t>(2 * steps * HOP % LINES); };
-    shared.read = [&](const auto& clocks) { return readings(clocks, false); };
-    ladder.probes.push_back(shared);
+    void small_chain(const std::string& name, const std::string& note,
+                     void (*kernel)(int, uint32_t*, long long*)) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
+            kernel<<<1, 1>>>(static_cast<int>(steps), t.out, t.clocks);
+        });
+        v.expected = [=](int64_t) { return static_cast<uint32_t>(2 * steps * HOP % LINES); };
+        v.read = [=](const std::vector<long long>& clocks) { return readings(clocks, false); };
+    }
 
-    Probe constant = shared;
-    static_cast<Label&>(constant) = {"constant", "a chain in constant memory, 1 KB"};
-    constant.launch = [&](const Task& t) {
-        constant_latency<<<1, 1>>>(static_cast<int>(steps), t.out, t.clocks);
-    };
-    ladder.probes.push_back(constant);
-
-    // Both chains go on from one place: what the one has just loaded must not be what the other one asks for.
-    std::vector<uint32_t> order;
-    int64_t position = 0;
-    const auto global = [&](Label label, auto kernel) {
-        Probe p{std::move(label)};
-        p.launch = [&, kernel](const Task& t) {
+    void global_chain(const std::string& name, const std::string& note,
+                      void (*kernel)(const char*, int64_t, uint32_t, int, uint32_t*, long long*)) {
+        Entry& v = variant(name, note, [=](const Buffers& t) {
             // As much L1 as there is.
             CHECK_CUDA_CALL(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                                  cudaSharedmemCarveoutMaxL1));
             kernel<<<1, THREADS>>>(reinterpret_cast<const char*>(t.in), order.size(), order[position],
                                    static_cast<int>(steps), t.out, t.clocks);
             position = (position + 2 * steps + SINGLE_LOADS) % static_cast<int64_t>(order.size());
-        };
-        p.expected = [&](int64_t) { return order[position]; };
-        p.read = [&](const auto& clocks) { return readings(clocks, true); };
-        ladder.probes.push_back(p);
-    };
-    global({"global", "a chain through --bytes, by L1"}, global_latency<Global>);
-    global({"global_l2", "the same, past L1"}, global_latency<GlobalPastL1>);
+        });
+        v.expected = [=](int64_t) { return order[position]; };
+        v.read = [=](const std::vector<long long>& clocks) { return readings(clocks, true); };
+    }
 
-    ladder.fill = [&](const Task& t) {
+ private:
+    int64_t bytes = int64_t{1} << 30, steps = 8192;
+    std::vector<uint32_t> order;  ///< of the lines, in the global chain
+    /// Where the global chains go on, both from one place: what the one has just loaded must not be what the
+    /// other one asks for.
+    int64_t position = 0;
+
+    void link_chains(const Buffers& t) {
         std::vector<uint32_t> chain(LINES * LINE / 4, 0);
         for (int l = 0; l < LINES; ++l) chain[l * LINE / 4] = (l + HOP) % LINES * LINE;
         CHECK_CUDA_CALL(cudaMemcpyToSymbol(constant_chain, chain.data(), chain.size() * 4));
@@ -193,12 +188,26 @@ int main(int argc, char** argv) {
         link<<<static_cast<unsigned>(ceil_div(order.size(), 256)), 256>>>(on_device.data(), order.size(),
                                                                           reinterpret_cast<char*>(t.in));
         CHECK_KERNEL();
-    };
-    return ladder.run([&] {
-        Layout layout;
-        layout.headline = std::to_string(bytes) + " bytes, " + std::to_string(steps) + " loads";
-        layout.in = bytes / LINE * (LINE / 4);
-        layout.clocks = SINGLES + SINGLE_LOADS;
-        return layout;
-    });
+    }
+
+    std::vector<Reading> readings(const std::vector<long long>& clocks, bool singles) const {
+        const auto each = [&](long long total) {
+            return static_cast<double>(total) / static_cast<double>(steps);
+        };
+        std::vector<long long> sorted(clocks.begin() + SINGLES, clocks.end());
+        std::sort(sorted.begin(), sorted.end());
+        const auto tenth = [&](int n) {
+            return singles ? static_cast<double>(sorted[sorted.size() * n / 10]) : std::nan("");
+        };
+        return {{each(clocks[CYCLES]), 1}, {each(clocks[NANOSECONDS])}, {tenth(1), 1}, {tenth(9), 1}};
+    }
+};
+
+int main(int argc, char** argv) {
+    Latency ladder(argc, argv);
+    ladder.small_chain("shared", "a chain in shared memory", shared_latency);
+    ladder.small_chain("constant", "a chain in constant memory, 1 KB", constant_latency);
+    ladder.global_chain("global", "a chain through --bytes, by L1", global_latency<Global>);
+    ladder.global_chain("global_l2", "the same, past L1", global_latency<GlobalPastL1>);
+    return ladder.run();
 }

@@ -1,20 +1,18 @@
-// memory.cuh: the problem of this family: sentences of the tutorial texts, turned into kernels whose only purpose is to
-// be measured.
+// memory.cuh: the problem of this family: sentences of the tutorial texts, turned into kernels whose only
+// purpose is to be measured.
 //
-// A kernel that computes nothing is deleted by the compiler, and one that computes something wrong measures something
-// else. So each kernel here reads words that the host knows (word_at), and leaves in `out` what the host can work out:
-// the end of a chain, the sum of what was read, the last thing stored. All of that is compared before and after the
-// timing, as everywhere.
+// A kernel that computes nothing is deleted by the compiler, and one that computes something wrong measures
+// something else. So each kernel here reads words that the host knows (word_at), and leaves in `out` what the
+// host can work out: the end of a chain, the sum of what was read, the last thing stored. All of that is
+// compared, as everywhere.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "device_memory.cuh"
 #include "grid.cuh"
-#include "program.hpp"
+#include "ladder.hpp"
 
 /// The sum of the 4-byte words of one load.
 __device__ inline uint32_t total_of(uint32_t v) {
@@ -34,36 +32,22 @@ __host__ __device__ inline uint32_t word_at(uint64_t seed, int64_t i) {
     return static_cast<uint32_t>(z ^ (z >> 32));
 }
 
-/// The buffers of a program, and the GPU that it runs on.
-struct Task {
+/// What a launch gets: the buffers of a program.
+struct Buffers {
     uint32_t* in;       ///< Layout::in words, word_at unless the program fills them itself
     uint32_t* out;      ///< Layout::out words, to be checked
     long long* clocks;  ///< Layout::clocks numbers: what the kernels read off their own clock
     uint64_t seed;
-    const DeviceInfo* device;
     int64_t in_words;
 };
 
-/// What a program needs, known once the command line is read.
+/// What a program needs, known once its options are read and the GPU is.
 struct Layout {
     std::string headline;
     int64_t in = 0, out = 1, clocks = 1;  ///< words and numbers in the buffers
     double bytes = 0;                     ///< what a launch of every variant asks for, where that is a figure
     double working_set = 0;               ///< as in Problem
-};
-
-/// A variant of a program of this family.
-struct Probe : Label {
-    std::function<void(const Task&)> launch = {};
-    std::function<uint32_t(int64_t i)> expected = {};  ///< out[i]
-    /// From Task::clocks, on the host, to a reading for each of the program's columns.
-    std::function<std::vector<Reading>(const std::vector<long long>& clocks)> read = {};
-    std::function<std::string(const DeviceInfo&)> obstacle = {};
-    std::function<void(const Task&)> restore = {};
-    /// Instead of `expected`, for what is not one value a cell.
-    std::function<Comparison(const std::vector<uint32_t>& out)> check = {};
-    double working_set = 0;
-    std::string set = {};  ///< one of several tables that a program can show; "": belongs to all
+    double host_bytes = 0;                ///< what the program itself fills on the host
 };
 
 /// Fills `count` words with word_at.
@@ -73,73 +57,101 @@ static __global__ void fill_words(uint32_t* out, int64_t count, uint64_t seed) {
         out[i] = word_at(seed, i);
 }
 
-/// A program of this family: it declares columns and probes, and runs.
-class Memory {
- public:
-    Memory(const char* name, const char* about, int argc, char** argv)
-        : program("memory", name, about, argc, argv) {}
+struct MemoryFamily {
+    static constexpr const char* NAME = "memory";
+    using Types = TypeList<void>;
+    struct Traits {
+        std::function<uint32_t(int64_t i)> expected = {};  ///< out[i]
+        /// Instead of `expected`, for what is not one value a cell.
+        std::function<Comparison(const std::vector<uint32_t>& out)> check = {};
+        /// From Buffers::clocks, on the host, to a reading for each of the program's columns.
+        std::function<std::vector<Reading>(const std::vector<long long>& clocks)> read = {};
+        std::function<void(const Buffers&)> restore = {};
+        double working_set = 0;  ///< as in Variant
+        std::string set = {};    ///< one of several tables that a program can show; "": belongs to all
+    };
+    template <typename>
+    using Task = Buffers;
 
-    Program program;
+    explicit MemoryFamily(Program& program) : program(program) {}
+    std::string nothing_to_do() const { return ""; }
+    /// --type, where a program has it, is none of the Types.
+    template <typename>
+    bool chosen() const {
+        return true;
+    }
+
+    Program& program;
+    // What a program says of itself beside its variants.
     std::vector<Column> columns;
-    std::vector<Probe> probes;
-    std::string ceiling;  ///< the probe that stands for 100 %, or ""
+    std::function<Layout()> layout;
+    std::string ceiling;  ///< the variant that stands for 100 %, or ""
     std::string set;      ///< which of the tables is shown; "": there is one only
-    std::function<void(const Task&)> fill = [](const Task& t) {
+    std::function<void(const Buffers&)> fill = [](const Buffers& t) {
         fill_words<<<1024, 256>>>(t.in, t.in_words, t.seed);
         CHECK_KERNEL();
     };
 
-    /// `layout` is called once the options are known.
-    int run(const std::function<Layout()>& layout);
+    template <typename>
+    struct Work {
+        static double host_bytes(const MemoryFamily& family) {
+            const Layout layout = family.layout();
+            return sizeof(uint32_t) * static_cast<double>(layout.out) +
+                   sizeof(long long) * static_cast<double>(layout.clocks) + layout.host_bytes;
+        }
 
- private:
-    int measure(const Layout& layout);
+        Work(const MemoryFamily& family, const Program& program)
+            : family(family),
+              layout(family.layout()),
+              in(layout.in),
+              out(layout.out),
+              clocks(layout.clocks),
+              task{in.data(), out.data(), clocks.data(), program.options.seed, layout.in},
+              output(layout.out),
+              read_off(layout.clocks) {
+            if (layout.in) family.fill(task);
+        }
+        void describe(Problem& problem) const {
+            problem.headline = layout.headline;
+            if (layout.bytes > 0) problem.rates = {{"GB/s", layout.bytes}};
+            problem.working_set = layout.working_set;
+            problem.ceiling = family.ceiling;
+            problem.columns = family.columns;
+        }
+        void describe(Variant& v, const Traits& traits) {
+            if (traits.restore) v.restore = [&] { traits.restore(task); };
+            if (traits.read)
+                v.read = [&] {
+                    clocks.download(read_off.data());
+                    return traits.read(read_off);
+                };
+            v.working_set = traits.working_set;
+            v.hidden = !traits.set.empty() && traits.set != family.set;
+        }
+        void poison() {
+            out.poison();
+            clocks.poison();
+        }
+        Comparison check(const Traits& variant) {
+            out.download(output.data());
+            if (variant.check) return variant.check(output);
+            return compare(
+                out.count(), 0, [&](int64_t i) { return output[i]; }, variant.expected);
+        }
+
+     private:
+        const MemoryFamily& family;
+        const Layout layout;
+        DeviceBuffer<uint32_t> in, out;
+        DeviceBuffer<long long> clocks;
+
+     public:
+        const Buffers task;
+
+     private:
+        std::vector<uint32_t> output;
+        std::vector<long long> read_off;
+    };
 };
 
-inline int Memory::run(const std::function<Layout()>& layout) {
-    return program.run({probes.begin(), probes.end()}, [&] {
-        program.open_device();
-        return measure(layout());
-    });
-}
-
-inline int Memory::measure(const Layout& layout) {
-    DeviceBuffer<uint32_t> in(layout.in), out(layout.out);
-    DeviceBuffer<long long> clocks(layout.clocks);
-    std::vector<uint32_t> output(layout.out);
-    std::vector<long long> read_off(layout.clocks);
-    const Task task{in.data(), out.data(), clocks.data(), program.options.seed, &program.device, layout.in};
-    if (layout.in) fill(task);
-
-    Problem problem = program.problem(layout.headline);
-    problem.bytes = layout.bytes;
-    problem.working_set = layout.working_set;
-    problem.ceiling = ceiling;
-    problem.columns = columns;
-    problem.poison = [&] { out.poison(); };
-
-    // A probe that was asked for by name is shown, whichever table it belongs to.
-    const bool named = !program.options.variants.empty();
-    std::vector<Variant> variants;
-    for (const Probe& p : probes) {
-        if (!named && !p.set.empty() && p.set != set) continue;
-        Variant v{p};
-        v.launch = [&] { p.launch(task); };
-        v.check = [&] {
-            out.download(output.data());
-            if (p.check) return p.check(output);
-            return compare(
-                layout.out, 0, [&](int64_t i) { return output[i]; }, p.expected);
-        };
-        if (p.restore) v.restore = [&] { p.restore(task); };
-        if (p.read)
-            v.read = [&] {
-                clocks.download(read_off.data());
-                return p.read(read_off);
-            };
-        if (p.obstacle) v.cannot_run = p.obstacle(program.device);
-        v.working_set = p.working_set;
-        variants.push_back(v);
-    }
-    return program.measure(problem, variants);
-}
+using Memory = Ladder<MemoryFamily>;

@@ -451,6 +451,16 @@ class Memory(unittest.TestCase):
             self.assertEqual(record["counts"]["divergent_branches"] - straight,
                              rounds * warps * paths if paths > 1 else 0, name)
 
+    def test_a_variant_of_another_table_runs_where_it_is_named(self):
+        self.assertEqual(list(self.records("banks", "--set", "ways", "--variant", "serial_8", "--variant", "stride_3")),
+                         ["serial_8", "stride_3"])
+        self.assertEqual(list(self.records("coalescing", "--n", "4096", "--variant", "offset_3")), ["wide_16", "offset_3"])
+
+    def test_there_is_nothing_to_print(self):
+        code, stdout, stderr, _ = simulate("memory/latency", "--print")
+        self.assertEqual((code, stdout), (2, ""))
+        self.assertEqual(stderr, "memory/latency: --print: there is nothing to show here\n")
+
     def test_messages_arrive_and_the_races_are_left_out(self):
         code, _, stderr, records = simulate("memory/fences")
         self.assertEqual(code, 0, stderr)
