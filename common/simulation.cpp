@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <vector>
 
 #include "device_info.hpp"
@@ -102,12 +101,15 @@ std::string simulation::explain() {
         const auto& c = l.counts;
         text += fmt::format("  {}:{}  {}\n", std::filesystem::path(l.file).filename().string(), l.line,
                             source_line(l.file, l.line));
-        for (int k = 0; k < 4; ++k)
-            if (const LadderSimulatorTraffic& t = c.traffic[k]; t.requests)
-                text += fmt::format("      {}s: {:.2f} {} a request (ideal {:.2f}, {} requests)\n",
-                                    LADDER_SIMULATOR_TRAFFIC[k].name, per_request(t.units, t.requests),
-                                    LADDER_SIMULATOR_TRAFFIC[k].unit, per_request(t.ideal, t.requests),
-                                    t.requests);
+        for (int k = 0; k < 4; ++k) {
+            const LadderSimulatorTraffic& t = c.traffic[k];
+            if (!t.requests) continue;
+            std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
+            std::replace(name.begin(), name.end(), '_', ' ');
+            text += fmt::format("      {}s: {:.2f} {} a request (ideal {:.2f}, {} requests)\n", name,
+                                per_request(t.units, t.requests), LADDER_SIMULATOR_TRAFFIC[k].unit,
+                                per_request(t.ideal, t.requests), t.requests);
+        }
         if (c.divergent_branches)
             text += fmt::format("      branches: {} of {} divergent\n", c.divergent_branches, c.branches);
     }

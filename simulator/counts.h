@@ -16,15 +16,13 @@ int global_sectors(const uint64_t* address, Mask active, int bytes);
 /// How many different bytes the lanes ask for.
 int distinct_bytes(const uint64_t* address, Mask active, int bytes);
 
-/// Which of the counts an instruction's memory accesses belong to.
+/// Which of the counts an instruction's memory accesses belong to: the rows of LADDER_SIMULATOR_TRAFFIC.
 enum class Traffic : uint8_t { SharedLoad, SharedStore, GlobalLoad, GlobalStore, Kinds };
 
 /// Everything counted for one instruction of one kernel.
 struct Tally {
     uint64_t warps = 0, threads = 0, branches = 0, divergent = 0;
-    struct {
-        uint64_t requests = 0, units = 0, ideal = 0;
-    } traffic[static_cast<int>(Traffic::Kinds)];
+    LadderSimulatorTraffic traffic[static_cast<int>(Traffic::Kinds)] = {};
 
     void add(Traffic kind, const uint64_t* address, Mask active, int bytes);
 };

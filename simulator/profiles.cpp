@@ -56,11 +56,13 @@ uint64_t excess(const LadderSimulatorCounts& c) {
 
 void print_counts(const LadderSimulatorCounts& c) {
     for (int k = 0; k < 4; ++k) {
-        const auto& [name, unit] = LADDER_SIMULATOR_TRAFFIC[k];
         const LadderSimulatorTraffic& t = c.traffic[k];
-        if (t.requests)
-            std::printf("    %-14s %12lu requests  %8.2f %s a request (ideal %.2f)\n", name, t.requests,
-                        double(t.units) / double(t.requests), unit, double(t.ideal) / double(t.requests));
+        if (!t.requests) continue;
+        std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
+        std::replace(name.begin(), name.end(), '_', ' ');
+        std::printf("    %-14s %12lu requests  %8.2f %s a request (ideal %.2f)\n", (name + "s").c_str(),
+                    t.requests, double(t.units) / double(t.requests), LADDER_SIMULATOR_TRAFFIC[k].unit,
+                    double(t.ideal) / double(t.requests));
     }
     if (c.branches) std::printf("    %-14s %12lu of %lu\n", "divergent", c.divergent_branches, c.branches);
 }

@@ -270,7 +270,7 @@ TEST_F(Report, SimulatedRunsShowCountsAndNoTimes) {
     run.simulated = true;
     for (Measurement& m : measurements) {
         m.times_ms.clear();
-        m.counts = Counts{32, 1, 1, 1, 4, 4, std::nan(""), std::nan(""), 6, 2};
+        m.counts = Counts{{{1, 32, 1}, {1, 1, 1}, {2, 8, 8}, {0, 0, 0}}, 6, 2, 100, 3200, 1};
     }
     const std::string t = text();
     EXPECT_NE(t.find("simulated on the CPU: counts, no times"), std::string::npos);

@@ -118,6 +118,27 @@ TEST(Counts, IdealIsOneWavefrontForAColumnOfFloats) {
     EXPECT_EQ(t.traffic[static_cast<int>(Traffic::GlobalLoad)].ideal, 4u);
 }
 
+TEST(Counts, AKernelsCountsAreTheSumOfItsInstructionsByKindOfTraffic) {
+    uint64_t rows[kLanes];
+    for (int l = 0; l < kLanes; ++l) rows[l] = static_cast<uint64_t>(l) * 8;
+    Function kernel, helper;
+    kernel.code.resize(2);
+    helper.code.resize(1);
+    Profile profile;
+    profile.launches = 3;
+    profile.of(kernel)[0].add(Traffic::GlobalLoad, rows, ~0u, 4);
+    profile.of(kernel)[1].add(Traffic::SharedStore, rows, ~0u, 4);
+    profile.of(helper)[0].add(Traffic::GlobalLoad, rows, 1, 4);
+    const LadderSimulatorCounts c = counts_of(profile);
+    const uint64_t expected[4][3] = {{0, 0, 0}, {1, 2, 1}, {2, 9, 5}, {0, 0, 0}};
+    for (int k = 0; k < 4; ++k) {
+        EXPECT_EQ(c.traffic[k].requests, expected[k][0]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+        EXPECT_EQ(c.traffic[k].units, expected[k][1]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+        EXPECT_EQ(c.traffic[k].ideal, expected[k][2]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+    }
+    EXPECT_EQ(c.launches, 3u);
+}
+
 TEST(Counts, NamesAreDemangledWithoutParameters) {
     EXPECT_EQ(readable_name("_Z14transposeTiledILi1EEvPfPKfii"), "transposeTiled<1>");
     EXPECT_EQ(readable_name("_Z5naivePf"), "naive");
