@@ -6,18 +6,18 @@
 #include <functional>
 #include <sstream>
 
-#include "counts.h"
+#include "counts/profiles.hpp"
 
 namespace ladder {
 namespace {
 
-/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of the
-/// definition.
+/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of
+/// the definition.
 std::vector<std::vector<int>> measured_patterns() {
     std::vector<std::vector<int>> all;
     auto add = [&](const std::function<int(int)>& f) {
-        std::vector<int> p(kLanes);
-        for (int l = 0; l < kLanes; ++l) p[l] = f(l);
+        std::vector<int> p(LANES);
+        for (int l = 0; l < LANES; ++l) p[l] = f(l);
         all.push_back(p);
     };
     for (auto f : std::vector<int (*)(int)>{[](int l) { return l; },
@@ -65,9 +65,9 @@ std::vector<std::vector<int>> measured_patterns() {
 
 int counted(const std::vector<int>& pattern, const std::string& access) {
     int bytes = std::stoi(access.substr(access.rfind('.') + 1));
-    uint64_t address[kLanes] = {};
+    uint64_t address[LANES] = {};
     Mask active = 0;
-    for (int l = 0; l < kLanes; ++l) {
+    for (int l = 0; l < LANES; ++l) {
         if (pattern[l] < 0) continue;
         active |= 1u << l;
         address[l] = static_cast<uint64_t>(pattern[l]) * bytes;
@@ -95,8 +95,8 @@ TEST(Counts, EqualTheHardwareOnEveryMeasuredPattern) {
 }
 
 TEST(Counts, DistinctBytesIgnoreWhatLanesShare) {
-    uint64_t same[kLanes] = {}, column[kLanes], overlapping[kLanes];
-    for (int l = 0; l < kLanes; ++l) {
+    uint64_t same[LANES] = {}, column[LANES], overlapping[LANES];
+    for (int l = 0; l < LANES; ++l) {
         column[l] = static_cast<uint64_t>(l) * 128;
         overlapping[l] = static_cast<uint64_t>(l) * 2;
     }
@@ -107,8 +107,8 @@ TEST(Counts, DistinctBytesIgnoreWhatLanesShare) {
 }
 
 TEST(Counts, IdealIsOneWavefrontForAColumnOfFloats) {
-    uint64_t column[kLanes];
-    for (int l = 0; l < kLanes; ++l) column[l] = static_cast<uint64_t>(l) * 128;
+    uint64_t column[LANES];
+    for (int l = 0; l < LANES; ++l) column[l] = static_cast<uint64_t>(l) * 128;
     Tally t;
     t.add(Traffic::SharedLoad, column, ~0u, 4);
     t.add(Traffic::GlobalLoad, column, ~0u, 4);
@@ -119,8 +119,8 @@ TEST(Counts, IdealIsOneWavefrontForAColumnOfFloats) {
 }
 
 TEST(Counts, AKernelsCountsAreTheSumOfItsInstructionsByKindOfTraffic) {
-    uint64_t rows[kLanes];
-    for (int l = 0; l < kLanes; ++l) rows[l] = static_cast<uint64_t>(l) * 8;
+    uint64_t rows[LANES];
+    for (int l = 0; l < LANES; ++l) rows[l] = static_cast<uint64_t>(l) * 8;
     Function kernel, helper;
     kernel.code.resize(2);
     helper.code.resize(1);

@@ -1,0 +1,68 @@
+#include <cstdio>
+
+#include "machine/machine.hpp"
+#include "simulator_api.h"
+
+namespace ladder {
+namespace {
+struct Seen {
+    uint64_t times = 0;
+    std::string place;
+};
+std::map<std::pair<std::string, std::string>, Seen>& seen() {
+    static auto* all = new std::map<std::pair<std::string, std::string>, Seen>;
+    return *all;
+}
+uint64_t total = 0;
+
+/// Counts the fault; true if it is the first at its place.
+bool first(const Fault& fault, const std::string& place, int times) {
+    total += times;
+    Seen& s = seen()[{fault.kind, place}];
+    s.times += times;
+    s.place = place;
+    return s.times == static_cast<uint64_t>(times);
+}
+void print(const Fault& fault, const std::string& details) {
+    std::string allocation = fault.allocation.empty() ? "" : "    allocation  " + fault.allocation + "\n";
+    std::fflush(stdout);
+    std::fprintf(stderr, "ladder simulator: fault: %s\n%s%s    %s\n", fault.kind, details.c_str(),
+                 allocation.c_str(), fault.sentence.c_str());
+}
+}  // namespace
+
+void report(Warp& w, const Instruction& in, int lane, const Fault& fault, int times) {
+    std::string place = source_place(in);
+    if (!first(fault, place, times)) return;
+    const unsigned t = w.id * LANES + lane, *b = w.block->id, *d = w.block->launch->block;
+    print(fault, say("    kernel      ", readable_name(w.block->launch->name), "\n    at          ", place,
+                     "  (", in.text, ")\n    thread      block (", b[0], ",", b[1], ",", b[2], ") thread (",
+                     t % d[0], ",", t / d[0] % d[1], ",", t / (d[0] * d[1]), ")\n"));
+}
+
+void stop(Warp& w, const Instruction& in, StopCode error, const Fault& fault, int times) {
+    report(w, in, w.first(), fault, times);
+    throw LaunchStop{error};
+}
+
+void report_host(const std::string& call, const Fault& fault) {
+    const std::string place = fault.allocation.empty() ? call : call + ", " + fault.allocation;
+    if (first(fault, place, 1)) print(fault, "    call        " + call + "\n");
+}
+
+uint64_t fault_count() {
+    return total;
+}
+
+void print_fault_summary() {
+    if (total == 0) return;
+    std::fprintf(stderr, "ladder simulator: %lu faults at %zu places\n", total, seen().size());
+    for (const auto& [key, s] : seen())
+        if (s.times > 1)
+            std::fprintf(stderr, "    %s, %s: %lu times\n", key.first.c_str(), s.place.c_str(), s.times);
+}
+}  // namespace ladder
+
+extern "C" uint64_t ladder_simulator_faults() {
+    return ladder::fault_count();
+}

@@ -1,0 +1,157 @@
+#include "machine/memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "counts/report.hpp"
+
+namespace ladder {
+namespace {
+constexpr size_t ALIGNMENT = 512, POISON_LIMIT = 64 << 20, BURIED_LIMIT = 256 << 20;
+constexpr int POISON = 0xAB;
+
+bool counts_as_device(RegionKind kind) {
+    return kind == RegionKind::Device || kind == RegionKind::Managed;
+}
+
+char* new_storage(size_t bytes) {
+    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    char* data = static_cast<char*>(std::aligned_alloc(ALIGNMENT, rounded));
+    if (data) std::memset(data, POISON, std::min(rounded, POISON_LIMIT));
+    return data;
+}
+}  // namespace
+
+/// Calls f(word, bits) for each word of the bits from `at` on, until it returns false.
+template <class F>
+void for_words(size_t at, size_t bytes, F f) {
+    for (size_t end = at + bytes; at < end;) {
+        size_t bit = at % 64, n = std::min<size_t>(64 - bit, end - at);
+        if (!f(at / 64, (n == 64 ? ~uint64_t{0} : (uint64_t{1} << n) - 1) << bit)) return;
+        at += n;
+    }
+}
+void ByteBits::set(size_t at, size_t bytes) {
+    for_words(at, bytes, [&](size_t word, uint64_t bits) { return words_[word] |= bits; });
+}
+bool ByteBits::none_of_many(size_t at, size_t bytes) const {
+    bool none = true;
+    for_words(at, bytes, [&](size_t word, uint64_t bits) { return none = !(words_[word] & bits); });
+    return none;
+}
+
+Region* Memory::insert(char* data, size_t bytes, RegionKind kind, const std::string& what) {
+    auto region = std::make_unique<Region>();
+    region->base = reinterpret_cast<uint64_t>(data);
+    region->data = data;
+    region->size = bytes;
+    region->kind = kind;
+    region->what = what;
+    return (regions_[region->base] = std::move(region)).get();
+}
+
+Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what) {
+    if (counts_as_device(kind) && (bytes > TOTAL || in_use_ + bytes > TOTAL)) return nullptr;
+    char* data = new_storage(bytes);
+    if (!data) return nullptr;
+    Region* region = insert(data, bytes, kind, what);
+    if (kind == RegionKind::Device) {
+        region->what += say(" #", ++serial_);
+        region->tracked = true;
+        region->written.reset(bytes);
+    }
+    if (counts_as_device(kind)) in_use_ += bytes;
+    for (auto it = freed_.lower_bound(region->base); it != freed_.end() && it->first < region->base + bytes;)
+        it = it->second.data ? std::next(it) : freed_.erase(it);
+    return region;
+}
+
+Region* Memory::add_variable(const std::string& name, size_t bytes, bool constant) {
+    Region* region = allocate(bytes, constant ? RegionKind::Constant : RegionKind::Variable,
+                              (constant ? "__constant__ variable " : "__device__ variable ") + name);
+    if (region) std::memset(region->data, 0, bytes);
+    return region;
+}
+
+void Memory::adopt(void* pointer, size_t bytes, const std::string& what) {
+    insert(static_cast<char*>(pointer), bytes, RegionKind::RegisteredHost, what);
+}
+
+// Freed storage is kept for a while, so that its addresses are not given out again at once and a use after
+// free is seen as one.
+void Memory::bury(Region& region) {
+    freed_[region.base] = {region.size, name_of(region), region.data};
+    burial_order_.push_back(region.base);
+    buried_ += region.size;
+    while (buried_ > BURIED_LIMIT && !burial_order_.empty()) {
+        Freed& oldest = freed_[burial_order_.front()];
+        burial_order_.pop_front();
+        std::free(oldest.data);
+        oldest.data = nullptr;
+        buried_ -= oldest.size;
+    }
+}
+
+bool Memory::release(void* pointer) {
+    auto it = regions_.find(reinterpret_cast<uint64_t>(pointer));
+    if (it == regions_.end()) return false;
+    Region& region = *it->second;
+    if (counts_as_device(region.kind)) in_use_ -= region.size;
+    if (region.kind != RegionKind::RegisteredHost) bury(region);
+    regions_.erase(it);
+    return true;
+}
+
+Region* Memory::find(uint64_t address) {
+    auto it = regions_.upper_bound(address);
+    if (it == regions_.begin()) return nullptr;
+    Region* region = std::prev(it)->second.get();
+    return address - region->base < region->size || address == region->base ? region : nullptr;
+}
+
+std::string Memory::describe(uint64_t address) const {
+    if (address == 0) return "the null pointer";
+    if (address < 4096) return say("the null pointer plus ", address);
+    auto after = regions_.upper_bound(address);
+    if (after != regions_.begin()) {
+        const Region& before = *std::prev(after)->second;
+        uint64_t offset = address - before.base;
+        if (offset < before.size + (1 << 20))
+            return say(place_in(before, offset), ", ", offset - before.size, " bytes past its end");
+    }
+    if (after != regions_.end() && after->first - address < 4096)
+        return say(name_of(*after->second), ", ", after->first - address, " bytes before its start");
+    return "no allocation is near";
+}
+
+std::string Memory::freed(uint64_t address) const {
+    auto it = freed_.upper_bound(address);
+    if (it == freed_.begin()) return "";
+    const auto& [base, freed] = *--it;
+    return address - base < freed.size ? say(freed.what, ", offset ", address - base) : "";
+}
+bool Memory::was_freed(const void* pointer) const {
+    return freed_.count(reinterpret_cast<uint64_t>(pointer));
+}
+
+std::vector<const Region*> Memory::device_leaks() const {
+    std::vector<const Region*> leaks;
+    for (const auto& [base, region] : regions_)
+        if (counts_as_device(region->kind)) leaks.push_back(region.get());
+    return leaks;
+}
+
+// Never destroyed: programs free memory from destructors of statics.
+Memory& memory() {
+    static Memory* all = new Memory;
+    return *all;
+}
+
+std::string name_of(const Region& region) {
+    return say(region.what, " of ", region.size, " bytes");
+}
+std::string place_in(const Region& region, uint64_t offset) {
+    return say(name_of(region), ", offset ", static_cast<int64_t>(offset));
+}
+}  // namespace ladder

@@ -1,0 +1,124 @@
+// Device memory: allocations with their bounds, which bytes were ever written, and the shadow of the
+// race check.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ladder {
+/// One bit for each byte of a region: was it ever written?
+class ByteBits {
+ public:
+    void reset(size_t bytes) { words_.assign(bytes / 64 + 2, 0); }
+    void set(size_t at, size_t bytes);
+    bool none(size_t at, size_t bytes) const {
+        size_t bit = at % 64;
+        if (bit + bytes > 64 || bytes == 64) return none_of_many(at, bytes);
+        return !(words_[at / 64] & ((uint64_t{1} << bytes) - 1) << bit);
+    }
+
+ private:
+    bool none_of_many(size_t at, size_t bytes) const;
+    std::vector<uint64_t> words_;
+};
+
+/// Who touched a 4-byte word, and when in the launch's count of synchronisations.
+struct AccessRecord {
+    uint32_t time = 0, block = 0, instruction = 0;
+    uint16_t thread = 0;
+    uint8_t bytes = 0;  ///< which of the word's four bytes, as bits
+    uint8_t strong = 0;
+};
+struct ShadowWord {
+    AccessRecord write, read[2];
+};
+
+/// The shadow words of a region, made as they are needed.
+class Shadow {
+ public:
+    ShadowWord& word(size_t index) {
+        size_t page = index / PAGE;
+        if (page >= pages_.size()) pages_.resize(page + 1);
+        if (!pages_[page]) pages_[page] = std::make_unique<ShadowWord[]>(PAGE);
+        return pages_[page][index % PAGE];
+    }
+
+ private:
+    static constexpr size_t PAGE = 1024;
+    std::vector<std::unique_ptr<ShadowWord[]>> pages_;
+};
+
+enum class RegionKind : uint8_t {
+    Device,
+    Managed,
+    Host,
+    RegisteredHost,
+    Variable,
+    Constant,
+    Internal,
+    Shared
+};
+
+struct Region {
+    uint64_t base = 0;  ///< device address of the first byte; shared memory: 0
+    char* data = nullptr;
+    size_t size = 0;
+    RegionKind kind = RegionKind::Device;
+    std::string what;      ///< "cudaMalloc", "__device__ variable x"
+    bool tracked = false;  ///< are its written bytes known?
+    ByteBits written;
+    Shadow shadow;
+
+    bool contains(uint64_t address, size_t bytes) const {
+        return address >= base && address - base <= size && bytes <= size - (address - base);
+    }
+    bool uninitialised(uint64_t offset, size_t bytes) const { return tracked && written.none(offset, bytes); }
+};
+
+/// All memory that kernels and copies may name.
+class Memory {
+ public:
+    static constexpr size_t TOTAL = size_t{4} << 30;
+
+    /// Null when the device's memory does not suffice.
+    Region* allocate(size_t bytes, RegionKind kind, const std::string& what);
+    Region* add_variable(const std::string& name, size_t bytes, bool constant);
+    void adopt(void* pointer, size_t bytes, const std::string& what);
+    /// Frees the allocation that begins at `pointer`; false if there is none.
+    bool release(void* pointer);
+
+    Region* find(uint64_t address);
+    /// "1032 bytes into the 1024 bytes of cudaMalloc #2", for an address that no region holds.
+    std::string describe(uint64_t address) const;
+    /// The text of a freed allocation that held the address, or empty.
+    std::string freed(uint64_t address) const;
+    bool was_freed(const void* pointer) const;
+    size_t in_use() const { return in_use_; }
+    std::vector<const Region*> device_leaks() const;
+
+ private:
+    struct Freed {
+        size_t size;
+        std::string what;
+        char* data;
+    };
+    Region* insert(char* data, size_t bytes, RegionKind kind, const std::string& what);
+    void bury(Region& region);
+
+    std::map<uint64_t, std::unique_ptr<Region>> regions_;
+    std::map<uint64_t, Freed> freed_;
+    std::deque<uint64_t> burial_order_;
+    size_t in_use_ = 0, buried_ = 0, serial_ = 0;
+};
+
+Memory& memory();
+
+/// What and where, for messages: "cudaMalloc #2 of 1024 bytes".
+std::string name_of(const Region& region);
+/// "cudaMalloc #2 of 1024 bytes, offset 32".
+std::string place_in(const Region& region, uint64_t offset);
+}  // namespace ladder
