@@ -170,10 +170,6 @@ cudaError_t cudaLaunchKernel(const void* symbol, dim3 grid, dim3 block, void** a
                              cudaStream_t stream) {
     return launch(symbol, grid, block, arguments, shared, stream, false);
 }
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
-                               cudaStream_t stream) {
-    return launch(kernel, grid, block, arguments, shared, stream, false);
-}
 cudaError_t cudaLaunchCooperativeKernel(const void* symbol, dim3 grid, dim3 block, void** arguments,
                                         size_t shared, cudaStream_t stream) {
     return launch(symbol, grid, block, arguments, shared, stream, true);

@@ -1,5 +1,7 @@
-// Entry points whose parameters differ between CUDA 12 and 13, and those that have nothing to do here. No
-// CUDA header is included: the declarations would not agree.
+// Entry points whose parameters differ between the versions of CUDA 12 and 13, and those that have nothing to
+// do here. No CUDA header is included: the declarations would not agree.
+
+#include <cstddef>
 
 extern "C" {
 int ladder_properties_12(void* properties, int device);
@@ -10,6 +12,24 @@ int cudaGetDeviceProperties_v2(void* properties, int device) {
 }
 int cudaGetDeviceProperties(void* properties, int device) {
     return ladder_properties_13(properties, device);
+}
+
+// A kernel's handle (cudaKernel_t) is the symbol by which the program calls it.
+int cudaGetKernel(const void** kernel, const void* symbol) {
+    *kernel = symbol;
+    return 0;
+}
+int __cudaGetKernel(const void** kernel, const void* symbol) {
+    return cudaGetKernel(kernel, symbol);
+}
+struct Dim3 {
+    unsigned x, y, z;
+};
+int cudaLaunchKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                     void* stream);
+int __cudaLaunchKernel(const void* kernel, Dim3 grid, Dim3 block, void** arguments, size_t shared,
+                       void* stream) {
+    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 
 // Advice and bookkeeping without a meaning for a simulated device.

@@ -123,12 +123,6 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, 
     *static_cast<cudaStream_t*>(stream) = p.stream;
     return cudaSuccess;
 }
-cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
-    return give(kernel, reinterpret_cast<cudaKernel_t>(const_cast<void*>(symbol)));
-}
-cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol) {
-    return cudaGetKernel(kernel, symbol);
-}
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
     if (!find_kernel(symbol)) return remember(cudaErrorInvalidDeviceFunction);
     return give(function, reinterpret_cast<cudaFunction_t>(const_cast<void*>(symbol)));
