@@ -56,7 +56,9 @@ uint64_t fault_count() {
 
 void print_fault_summary() {
     if (total == 0) return;
-    std::fprintf(stderr, "ladder simulator: %lu faults at %zu places\n", total, seen().size());
+    auto number = [](uint64_t n, const char* of) { return say(n, " ", of, n == 1 ? "" : "s"); };
+    std::fprintf(stderr, "ladder simulator: %s at %s\n", number(total, "fault").c_str(),
+                 number(seen().size(), "place").c_str());
     for (const auto& [key, s] : seen())
         if (s.times > 1)
             std::fprintf(stderr, "    %s, %s: %lu times\n", key.first.c_str(), s.place.c_str(), s.times);

@@ -222,24 +222,32 @@ bool Cluster::complete_if_full() {
 }
 
 void Block::deadlock() {
-    for (Warp& w : warps) {
-        auto waiting =
-            std::find_if(w.paths.rbegin(), w.paths.rend(), [](const Path& p) { return p.barrier >= 0; });
-        bool waits = waiting != w.paths.rend();
-        const Instruction* in = waits ? &waiting->instruction() : w.poll;
-        if (w.done() || !in) continue;
-        std::string sentence = "This loop waits for a value that no running thread will write.";
-        if (waits && waiting->barrier == CLUSTER_BARRIER) {
-            sentence = "Some threads of the cluster never arrive at its barrier.";
-        } else if (waits) {
-            const Barrier& b = barriers[waiting->barrier];
-            sentence =
-                say("Barrier ", waiting->barrier, " waits for ", b.expected ? b.expected : live_threads,
-                    " threads, but only ", b.arrived, " can reach it.");
-        }
-        report(w, *in, waits ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence});
-        break;
+    auto stuck = std::find_if(warps.begin(), warps.end(), [](Warp& w) {
+        return !w.done() && (w.poll || std::any_of(w.paths.begin(), w.paths.end(),
+                                                   [](const Path& p) { return p.barrier >= 0; }));
+    });
+    if (stuck == warps.end())
+        stuck = std::find_if(warps.begin(), warps.end(), [](Warp& w) { return !w.done(); });
+    Warp& w = *stuck;
+    auto waiting =
+        std::find_if(w.paths.rbegin(), w.paths.rend(), [](const Path& p) { return p.barrier >= 0; });
+    bool waits = waiting != w.paths.rend();
+    const Instruction& in = waits       ? waiting->instruction()
+                            : w.poll    ? *w.poll
+                            : w.running ? w.code[w.pc]
+                                        : w.paths.back().instruction();
+    std::string sentence = "This loop waits for a value that no running thread will write.";
+    if (waits && waiting->barrier == CLUSTER_BARRIER) {
+        sentence = "Some threads of the cluster never arrive at its barrier.";
+    } else if (waits) {
+        const Barrier& b = barriers[waiting->barrier];
+        sentence = say("Barrier ", waiting->barrier, " waits for ", b.expected ? b.expected : live_threads,
+                       " threads, but only ", b.arrived, " can reach it.");
+    } else if (in.text.starts_with("mbarrier")) {
+        sentence =
+            "The mbarrier's phase never completes: fewer threads arrive, or fewer bytes, than it waits for.";
     }
+    report(w, in, waits ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence});
     throw LaunchStop{ERROR_LAUNCH_TIMEOUT};
 }
 

@@ -103,6 +103,11 @@ bool Memory::release(void* pointer) {
     return true;
 }
 
+Region* Memory::beginning_at(const void* pointer) {
+    auto it = regions_.find(reinterpret_cast<uint64_t>(pointer));
+    return it == regions_.end() ? nullptr : it->second.get();
+}
+
 Region* Memory::find(uint64_t address) {
     auto it = regions_.upper_bound(address);
     if (it == regions_.begin()) return nullptr;
@@ -117,6 +122,7 @@ std::string Memory::describe(uint64_t address) const {
     if (after != regions_.begin()) {
         const Region& before = *std::prev(after)->second;
         uint64_t offset = address - before.base;
+        if (offset < before.size) return place_in(before, offset);
         if (offset < before.size + (1 << 20))
             return say(place_in(before, offset), ", ", offset - before.size, " bytes past its end");
     }

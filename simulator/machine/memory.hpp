@@ -90,6 +90,8 @@ class Memory {
     void adopt(void* pointer, size_t bytes, const std::string& what);
     /// Frees the allocation that begins at `pointer`; false if there is none.
     bool release(void* pointer);
+    /// The allocation that begins at `pointer`, or null.
+    Region* beginning_at(const void* pointer);
 
     Region* find(uint64_t address);
     /// "1032 bytes into the 1024 bytes of cudaMalloc #2", for an address that no region holds.

@@ -11,7 +11,7 @@ bool races_on = true;
 namespace {
 uint32_t now = 1;
 
-enum Strength : uint8_t { WEAK, VOLATILE, ATOMIC, COMPARE_AND_SWAP };
+enum Strength : uint8_t { WEAK, VOLATILE, STRONG, ATOMIC, COMPARE_AND_SWAP };
 
 void raise(uint32_t& a, uint32_t b) {
     a = std::max(a, b);
@@ -229,7 +229,8 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
     me.instruction = in.id;
     me.thread = w.id * LANES + a.lane;
     me.strong = !a.strong                                   ? WEAK
-                : !atomic                                   ? VOLATILE
+                : in.is_volatile                            ? VOLATILE
+                : !atomic                                   ? STRONG
                 : in.text.find(".cas") == std::string::npos ? ATOMIC
                                                             : COMPARE_AND_SWAP;
     uint32_t base = a.owner ? a.owner->start_time : w.block->launch->start_time;

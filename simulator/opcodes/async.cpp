@@ -180,7 +180,9 @@ void mbarrier_wait(Warp& w, const Instruction& in) {
         if (races_on) acquire_from(w, m.completed);
     });
     put_predicate(w, in.destination, done);
-    if (done != w.mask) w.spinning = true;
+    if (done == w.mask) return;
+    w.spinning = true;
+    w.poll = &in;
 }
 /// cp.async.mbarrier.arrive: the thread's copies so far land when the mbarrier's phase completes.
 void copy_arrive(Warp& w, const Instruction& in) {

@@ -190,6 +190,7 @@ void Parser::parse_function(bool entry) {
     presets_.clear();
     fixups_.clear();
     location_ = -1;
+    newest_.clear();
     add_parameters(outputs, f.results);
     add_parameters(inputs, f.parameters);
     function_directives();
@@ -301,24 +302,33 @@ void Parser::parse_location() {
             fail("unknown word in .loc: ", word);
         }
     }
-    if (outer.file >= 0) inlined_[here] = outer;
-    location_ = locations_.size();
-    locations_.push_back({here, outer});
+    // The same place may be inlined at several others: the caller is the newest .loc of that place.
+    auto locate = [&](const Place& at, int caller) {
+        newest_[at] = locations_.size();
+        locations_.push_back({at, caller});
+        return newest_[at];
+    };
+    int caller = -1;
+    if (outer.file >= 0) {
+        auto known = newest_.find(outer);
+        caller = known == newest_.end() ? locate(outer, -1) : known->second;
+    }
+    location_ = locate(here, caller);
 }
 
 /// Code inlined from a header of the toolkit belongs to the line that called it. The names of the files come
 /// last in a PTX text, so this waits until its end.
 void Parser::resolve_locations() {
-    for (auto& [place, outer] : locations_)
-        for (int depth = 0; depth < 64 && outer.file >= 0 && toolkit_header(module_.files[place.file]);
-             ++depth) {
-            place = outer;
-            auto further = inlined_.find(outer);
-            outer = further == inlined_.end() ? Place() : further->second;
-        }
+    auto place_of = [&](int location) {
+        if (location < 0) return Place{0, 0, 0};
+        while (locations_[location].caller >= 0 &&
+               toolkit_header(module_.files[locations_[location].place.file]))
+            location = locations_[location].caller;
+        return locations_[location].place;
+    };
     for (auto& [name, function] : module_.functions)
         for (Instruction& in : function.code) {
-            Place place = in.line < 0 ? Place{0, 0, 0} : locations_[in.line].first;
+            Place place = place_of(in.line);
             in.file = place.file;
             in.line = place.line;
         }

@@ -159,9 +159,13 @@ class Parser {
     std::map<std::pair<int, uint64_t>, int> literals_;
     std::map<std::tuple<SpecialValue, int64_t, bool>, int> presets_;
     std::vector<Fixup> fixups_;
-    // .loc: where an instruction stands, and where the code that it was inlined from was called.
-    std::map<Place, Place> inlined_;
-    std::vector<std::pair<Place, Place>> locations_;
+    /// A .loc: where an instruction stands, and which earlier one called the function that was inlined there.
+    struct Location {
+        Place place;
+        int caller = -1;
+    };
+    std::vector<Location> locations_;
+    std::map<Place, int> newest_;  ///< of the function's locations, by place
     int location_ = -1;
 };
 }  // namespace ladder

@@ -71,7 +71,8 @@ void Parser::read_opcode(Opcode& op) const {
         if (part == "rz" || part == "rm" || part == "rp") in.rounding = part[1];
     }
     in.release = op.has("release") || op.has("acq_rel");
-    in.strong = in.release || op.has("acquire") || op.has("volatile") || op.has("relaxed");
+    in.is_volatile = op.has("volatile");
+    in.strong = in.release || in.is_volatile || op.has("acquire") || op.has("relaxed");
     in.saturate = op.has("sat");
     if (!op.spaces.empty()) in.space = op.spaces[0];
     if (!op.types.empty()) in.type = op.types[0];

@@ -52,7 +52,7 @@ struct Instruction {
     bool control = false;            ///< changes the program counter by itself
     bool predicate_negated = false;  ///< of a source predicate
     bool strong = false;             ///< volatile, relaxed, acquire or release access
-    bool release = false;
+    bool is_volatile = false, release = false;
     bool saturate = false;
     uint8_t code = 0;                              ///< the handler's own variant
     uint8_t relation = 0;                          ///< setp, set: which comparison

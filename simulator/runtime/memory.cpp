@@ -41,13 +41,18 @@ cudaError_t allocate(void** pointer, size_t bytes, RegionKind kind, const char* 
     return region ? give(pointer, region->data) : remember(cudaErrorMemoryAllocation);
 }
 
-cudaError_t release(void* pointer, const char* call, bool waits = true) {
-    Entry entry;
-    if (waits) host_waits_for_all();
+/// Frees an allocation of one of two kinds.
+cudaError_t release(void* pointer, const char* call, RegionKind kind, RegionKind or_kind) {
     if (!pointer) return cudaSuccess;
     uint64_t address = reinterpret_cast<uint64_t>(pointer);
-    if (memory().release(pointer)) return remember(sticky_error());
-    if (memory().was_freed(pointer))
+    Region* region = memory().beginning_at(pointer);
+    if (region && (region->kind == kind || region->kind == or_kind)) {
+        memory().release(pointer);
+        return remember(sticky_error());
+    }
+    if (region)
+        report_host(call, {"bad free", "This call does not free such memory.", name_of(*region)});
+    else if (memory().was_freed(pointer))
         report_host(call, {"double free", "The memory was freed before.", memory().freed(address)});
     else
         report_host(call, {"bad free", "No allocation begins at this address.", memory().describe(address)});
@@ -149,13 +154,18 @@ cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t width, size_t height
     return allocate(p, *pitch * height, RegionKind::Device, "cudaMallocPitch");
 }
 cudaError_t cudaFree(void* p) {
-    return release(p, "cudaFree");
+    Entry entry;
+    host_waits_for_all();
+    return release(p, "cudaFree", RegionKind::Device, RegionKind::Managed);
 }
 cudaError_t cudaFreeAsync(void* p, cudaStream_t) {
-    return release(p, "cudaFreeAsync", false);
+    Entry entry;
+    return release(p, "cudaFreeAsync", RegionKind::Device, RegionKind::Device);
 }
 cudaError_t cudaFreeHost(void* p) {
-    return release(p, "cudaFreeHost");
+    Entry entry;
+    host_waits_for_all();
+    return release(p, "cudaFreeHost", RegionKind::Host, RegionKind::Host);
 }
 cudaError_t cudaHostRegister(void* p, size_t n, unsigned) {
     Entry entry;

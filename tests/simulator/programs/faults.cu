@@ -1529,6 +1529,119 @@ void cleanManaged() {
     call(cudaFree(data));
 }
 
+// ---- lines: a function of a toolkit header that is inlined twice ----
+
+template <bool fixed>
+__global__ void copyAhead(const int* in, int* out) {
+    __shared__ int tile[32];
+    const int* from = in + threadIdx.x + (fixed ? 0 : 1);
+    __pipeline_memcpy_async(tile + threadIdx.x, from, 4);  // fault: inlined-twice
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+__global__ void copyInStep(const int* in, int* out) {
+    __shared__ int tile[32];
+    __pipeline_memcpy_async(tile + threadIdx.x, in + threadIdx.x, sizeof(int));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+template <bool fixed>
+void inlinedTwice() {
+    Buffer<int> in(32), out(32);
+    in.set(counting(32));
+    copyAhead<fixed><<<1, 32>>>(in, out);
+    copyInStep<<<1, 32>>>(in, out);
+    finish();
+    expect(out.get()[0] == 31, "wrong copy");
+}
+
+template <bool fixed>
+__global__ void storeReleased(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> there(*flag);
+    there.store(1, cuda::memory_order_release);  // fault: inlined-never-launched
+}
+__global__ void storeReleasedElsewhere(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> there(*flag);
+    there.store(2, cuda::memory_order_release);
+}
+template <bool fixed>
+void inlinedNeverLaunched() {
+    Buffer<int> flag(1, 0);
+    storeReleased<fixed><<<1, 1>>>(fixed ? static_cast<int*>(flag) : nullptr);
+    if (!flag) storeReleasedElsewhere<<<1, 1>>>(flag);
+    finish();
+    expect(flag.get()[0] == 1, "the flag is not set");
+}
+
+// ---- an mbarrier for which too few threads arrive ----
+
+template <bool fixed>
+__global__ void arriveAndWait(int* out) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> meeting;
+    if (threadIdx.x == 0) init(&meeting, fixed ? 64 : 65);
+    __syncthreads();
+    meeting.arrive_and_wait();  // fault: deadlock-mbarrier
+    out[threadIdx.x] = 1;
+}
+template <bool fixed>
+void deadlockMbarrier() {
+    Buffer<int> out(64, 0);
+    arriveAndWait<fixed><<<1, 64>>>(out);
+    finish();
+    expect(out.get()[63] == 1, "nothing was written");
+}
+
+// ---- the wrong way to free ----
+
+template <bool fixed>
+void freeAsHost() {
+    int* data = nullptr;
+    call(cudaMalloc(&data, 128));
+    if (!fixed) cudaFreeHost(data);
+    call(cudaFree(data));
+}
+
+// ---- strong accesses of the lanes of a warp ----
+
+__global__ void releaseToNextLane(int* out) {
+    __shared__ int flag, data;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    cuda::atomic_ref<int, cuda::thread_scope_block> there(flag);
+    if (threadIdx.x == 0) {
+        data = 42;
+        there.store(1, cuda::memory_order_release);
+    } else if (threadIdx.x == 1) {
+        while (there.load(cuda::memory_order_acquire) == 0) continue;
+        *out = data;
+    }
+}
+void cleanReleaseBetweenLanes() {
+    Buffer<int> out(1, 0);
+    releaseToNextLane<<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 42, "the data did not arrive");
+}
+
+__global__ void relaxedByAll(int* out) {
+    __shared__ int last;
+    if (threadIdx.x == 0) last = 0;
+    __syncthreads();
+    cuda::atomic_ref<int, cuda::thread_scope_block> there(last);
+    there.store(threadIdx.x, cuda::memory_order_relaxed);
+    out[threadIdx.x] = there.load(cuda::memory_order_relaxed);
+}
+void cleanRelaxedLanes() {
+    Buffer<int> out(32, 255);
+    relaxedByAll<<<1, 32>>>(out);
+    finish();
+    for (int value : out.get()) expect(value >= 0 && value < 32, "no lane has stored that");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1558,6 +1671,7 @@ const Program programs[] = {
     TWINS("use-after-free", useAfterFree),
     TWINS("use-after-free-async", useAfterFreeAsync),
     TWINS("double-free", doubleFree),
+    TWINS("free-as-host", freeAsHost),
     TWINS("leak", leak),
     TWINS("leak-async", leakAsync),
     TWINS("uninitialised-global", uninitialisedGlobal),
@@ -1596,6 +1710,9 @@ const Program programs[] = {
     TWINS("cp-async-overwrites", cpAsyncOverwrites),
     TWINS("cluster-missing-barrier", clusterMissingBarrier),
     TWINS("cluster-early-exit", clusterEarlyExit),
+    TWINS("inlined-twice", inlinedTwice),
+    TWINS("inlined-never-launched", inlinedNeverLaunched),
+    TWINS("deadlock-mbarrier", deadlockMbarrier),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1622,6 +1739,8 @@ const Program programs[] = {
     {"clean-bytes", cleanBytes, true},
     {"clean-pitched", cleanPitched, true},
     {"clean-managed", cleanManaged, true},
+    {"clean-release-between-lanes", cleanReleaseBetweenLanes, true},
+    {"clean-relaxed-lanes", cleanRelaxedLanes, true},
 };
 
 }  // namespace
