@@ -205,6 +205,30 @@ void observe(Warp& w, const Instruction& in, Reach& r, int bytes, bool reads, bo
     for_lanes(w.mask, [&](int l) { observe_lane(w, in, r, l, bytes, reads, writes); });
 }
 
+Mask unwritten_local(Warp& w, const Reach& r, int at, int bytes) {
+    Mask unwritten = 0;
+    for_lanes(w.mask, [&](int l) {
+        bool none = !r.region[l] && w.local_written.none(r.host[l] - w.local.data() + at, bytes);
+        unwritten |= static_cast<Mask>(none) << l;
+    });
+    return unwritten;
+}
+void write_local(Warp& w, const Reach& r, int at, int bytes, Mask undefined) {
+    for_lanes(w.mask, [&](int l) {
+        size_t index = r.host[l] - w.local.data() + at;
+        if (r.region[l]) return;
+        if (undefined >> l & 1)
+            w.local_written.clear(index, bytes);
+        else
+            w.local_written.set(index, bytes);
+    });
+}
+void forget_local(Warp& w, size_t begin, size_t end) {
+    for_lanes(w.mask, [&](int l) {
+        for (size_t at = begin; at < end; at += 16) w.local_written.clear(local_index(at, l), 16);
+    });
+}
+
 void count(Warp& w, const Reach& r, int bytes, bool load) {
     if (r.space == Space::Shared)
         w.tally().add(load ? Traffic::SharedLoad : Traffic::SharedStore, r.address, w.mask, bytes);

@@ -24,6 +24,13 @@ void observe(Warp& w, const Instruction& in, Reach& r, int bytes, bool reads, bo
 /// The same for one lane.
 void observe_lane(Warp& w, const Instruction& in, Reach& r, int lane, int bytes, bool reads, bool writes);
 
+/// Local memory: the lanes whose `bytes` at `at` of the access nothing has written; and that all lanes but
+/// those of `undefined` have written them.
+Mask unwritten_local(Warp& w, const Reach& r, int at, int bytes);
+void write_local(Warp& w, const Reach& r, int at, int bytes, Mask undefined);
+/// Forgets what the executing lanes wrote to a part of their local memory.
+void forget_local(Warp& w, size_t begin, size_t end);
+
 /// Counts the access for its source line.
 void count(Warp& w, const Reach& r, int bytes, bool load);
 

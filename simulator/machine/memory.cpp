@@ -35,6 +35,12 @@ void for_words(size_t at, size_t bytes, F f) {
 void ByteBits::set(size_t at, size_t bytes) {
     for_words(at, bytes, [&](size_t word, uint64_t bits) { return words_[word] |= bits; });
 }
+void ByteBits::clear(size_t at, size_t bytes) {
+    for_words(at, bytes, [&](size_t word, uint64_t bits) {
+        words_[word] &= ~bits;
+        return true;
+    });
+}
 bool ByteBits::none_of_many(size_t at, size_t bytes) const {
     bool none = true;
     for_words(at, bytes, [&](size_t word, uint64_t bits) { return none = !(words_[word] & bits); });

@@ -14,7 +14,9 @@ namespace ladder {
 class ByteBits {
  public:
     void reset(size_t bytes) { words_.assign(bytes / 64 + 2, 0); }
+    void resize(size_t bytes) { words_.resize(bytes / 64 + 2); }
     void set(size_t at, size_t bytes);
+    void clear(size_t at, size_t bytes);
     bool none(size_t at, size_t bytes) const {
         size_t bit = at % 64;
         if (bit + bytes > 64 || bytes == 64) return none_of_many(at, bytes);

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "machine/access.hpp"
 #include "machine/machine.hpp"
+#include "machine/undefined.hpp"
 
 namespace ladder {
 namespace {
@@ -33,6 +35,7 @@ void Warp::start(Block& owner, int number, Mask lanes) {
     frames.clear();
     copies.clear();
     barriers_used = 0;
+    any_undefined = false;
     std::fill_n(committed, LANES, 0);
     std::fill_n(cluster_phase, LANES, owner.cluster->phase);
     start_clock(*this);
@@ -56,6 +59,7 @@ Frame* Warp::new_frame(const Function& f) {
         fresh->capacity = bytes;
     }
     fresh->function = &f;
+    fresh->undefined.clear();
     std::memcpy(fresh->registers, f.image.data(), f.image.size());
     return fresh;
 }
@@ -109,7 +113,11 @@ void Warp::enter(const Function& f, const Instruction* call) {
     if (local_end > MAX_LOCAL)
         stop(*this, code[0], ERROR_ILLEGAL_ADDRESS,
              {"stack overflow", "A thread has 512 KiB of local memory."});
-    if (local_end * LANES > local.size()) local.resize(std::max(local.size() * 2, local_end * LANES), 0);
+    if (local_end * LANES > local.size()) {
+        local.resize(std::max(local.size() * 2, local_end * LANES), 0);
+        local_written.resize(local.size());
+    }
+    forget_local(*this, callee->local_base, local_end);
     for (const Preset& p : f.presets)
         for (int l = 0; l < LANES; ++l) {
             uint64_t v = p.value(*this, l, p.argument);
@@ -133,6 +141,8 @@ uint64_t Warp::run(uint64_t budget) {
         Tally& t = tallies[pc];
         ++t.warps;
         t.threads += std::popcount(m);
+        if (any_undefined) [[unlikely]]
+            follow_undefined(*this, in);
         if (in.control) {
             if (m || in.reconvergence >= 0)
                 in.handler(*this, in);

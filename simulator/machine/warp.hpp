@@ -18,6 +18,14 @@ constexpr uint64_t SHARED_BASE = 0x6f0000000000, LOCAL_BASE = 0x6f8000000000, PA
 constexpr uint64_t WINDOW = uint64_t{1} << 32;
 constexpr int RANK_SHIFT = 24;  ///< of a cluster's block number, plus one, in a shared address
 
+/// The lanes in which a register of a frame has a value that nothing has defined, and the instruction that
+/// left it so.
+struct Undefined {
+    int offset;
+    Mask lanes;
+    const Instruction* by;
+};
+
 struct Frame {
     const Function* function = nullptr;
     char* registers = nullptr;
@@ -27,6 +35,7 @@ struct Frame {
     Frame* caller = nullptr;
     int return_pc = 0, local_base = 0, depth = 0;
     Tally* tallies = nullptr;
+    std::vector<Undefined> undefined;
 };
 
 constexpr int RETURN = -1;
@@ -85,6 +94,8 @@ struct Warp {
     std::vector<int> free_joins;
     std::vector<std::unique_ptr<Frame>> frames, spare_frames;
     std::vector<char> local;
+    ByteBits local_written;
+    bool any_undefined = false;  ///< may a frame have undefined registers?
     Mask carry = 0;
     bool forced = false;  ///< the lanes that a warp instruction waits for cannot come
     bool spinning = false, changed_memory = false;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "machine/access.hpp"
+#include "machine/undefined.hpp"
 #include "opcodes/templates.hpp"
 
 namespace ladder {
@@ -63,6 +64,9 @@ void ld(Warp& w, const Instruction& in) {
         count(w, r, bytes, true);
     }
     move_registers<true>(w, in, r.host);
+    if (r.space == Space::Local)
+        for (size_t k = 0, n = size_of(in.type); k < in.list.size(); ++k)
+            set_undefined(w, in.list[k], unwritten_local(w, r, k * n, n), in);
     if (!in.strong) return;
     uint64_t value = 0;
     std::memcpy(&value, r.host[w.first()], std::min(bytes, 8));
@@ -79,6 +83,12 @@ void st(Warp& w, const Instruction& in) {
     if (in.release) fence(w);
     observe(w, in, r, bytes, false, true);
     count(w, r, bytes, false);
+    const bool local = r.space == Space::Local;
+    if (local || w.any_undefined)
+        for (size_t k = 0, n = size_of(in.type); k < in.list.size(); ++k) {
+            Mask undefined = store_undefined(w, in, in.list[k], !local);
+            if (local) write_local(w, r, k * n, n, undefined);
+        }
     move_registers<false>(w, in, r.host);
     w.changed_memory = true;
     if (in.strong && races_on) for_lanes(w.mask, [&](int l) { publish(w, r.host[l]); });

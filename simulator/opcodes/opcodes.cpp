@@ -22,4 +22,16 @@ Handler select_handler(Opcode& op) {
     op.operands = it->second.operands;
     return it->second.select(op);
 }
+
+Flow flow_of(const std::string& name) {
+    static const std::map<std::string, Flow> flows = {
+        {"ld", Flow::Load},        {"ldu", Flow::Load},       {"st", Flow::Store},
+        {"red", Flow::Atomic},     {"atom", Flow::Atomic},    {"selp", Flow::Select},
+        {"shfl", Flow::Exchange},  {"vote", Flow::Exchange},  {"match", Flow::Exchange},
+        {"redux", Flow::Exchange}, {"elect", Flow::Exchange}, {"mma", Flow::Other},
+        {"wmma", Flow::Other},     {"ldmatrix", Flow::Other}, {"stmatrix", Flow::Other},
+        {"cp", Flow::Other},       {"call", Flow::Other}};
+    auto it = flows.find(name);
+    return it == flows.end() ? Flow::Value : it->second;
+}
 }  // namespace ladder

@@ -43,6 +43,9 @@ struct OpcodeEntry {
 /// Looks the opcode up and sets its operands; null when it is not simulated.
 Handler select_handler(Opcode& op);
 
+/// How undefined values pass through a base opcode.
+Flow flow_of(const std::string& name);
+
 // Its groups, a file each.
 std::vector<OpcodeEntry> integer_opcodes();
 std::vector<OpcodeEntry> float_opcodes();

@@ -1,6 +1,7 @@
 // Shuffles, votes and the other exchanges between the lanes of a warp.
 #include <algorithm>
 
+#include "machine/undefined.hpp"
 #include "opcodes/templates.hpp"
 
 namespace ladder {
@@ -46,7 +47,7 @@ void shuffle(Warp& w, const Instruction& in) {
     const uint32_t *a = w.at<uint32_t>(in.source[0]), *b = w.at<uint32_t>(in.source[1]),
                    *c = w.at<uint32_t>(in.source[2]);
     uint32_t t[LANES];
-    Mask valid = 0;
+    Mask valid = 0, undefined = 0, before = undefined_lanes(w, in.source[0]);
     for (int l = 0; l < LANES; ++l) {
         int segment = c[l] >> 8 & 31, clamp = c[l] & 31, offset = b[l] & 31;
         int low = l & segment, bound = low | (clamp & ~segment), from;
@@ -63,10 +64,14 @@ void shuffle(Warp& w, const Instruction& in) {
                    {"wrong mask",
                     say("The thread takes its value from lane ", from, ", which does not take part.")});
         t[l] = a[inside ? from : l];
+        bool absent = inside && !(w.mask >> from & 1);
+        undefined |= static_cast<Mask>(absent || (before >> (inside ? from : l) & 1)) << l;
         valid |= static_cast<Mask>(inside) << l;
     }
     put(w, in.destination, t);
     if (in.destination2 >= 0) put_predicate(w, in.destination2, valid);
+    set_undefined(w, in.destination, undefined, in);
+    set_undefined(w, in.destination2, 0, in);
 }
 
 void put_everywhere(Warp& w, int offset, uint32_t value) {
@@ -128,6 +133,13 @@ void elect(Warp& w, const Instruction& in) {
     if (in.destination2 >= 0) put_predicate(w, in.destination2, 1u << w.first());
 }
 
+/// An exchange whose result is undefined as soon as one lane's value is.
+template <Handler F>
+void mixing(Warp& w, const Instruction& in) {
+    F(w, in);
+    follow_exchange(w, in);
+}
+
 /// The handler of a .sync instruction whose operand `MaskOperand` names the lanes that take part.
 template <Handler F, int MaskOperand>
 Handler exchange(Opcode& op) {
@@ -143,11 +155,12 @@ Handler select_shfl(Opcode& op) {
 Handler select_vote(Opcode& op) {
     op.in.code = op.has("ballot") ? 'b' : op.has("all") ? 'a' : op.has("any") ? 'o' : 'u';
     if (op.in.code == 'b') op.operands = "Upu";
-    return exchange<vote, 1>(op);
+    return exchange<mixing<vote>, 1>(op);
 }
 Handler select_match(Opcode& op) {
     op.in.code = op.has("all");
-    return size_of(op.in.type) == 8 ? exchange<match<uint64_t>, 1>(op) : exchange<match<uint32_t>, 1>(op);
+    return size_of(op.in.type) == 8 ? exchange<mixing<match<uint64_t>>, 1>(op)
+                                    : exchange<mixing<match<uint32_t>>, 1>(op);
 }
 Handler select_redux(Opcode& op) {
     if (is_float(op.in.type)) return nullptr;
@@ -155,7 +168,8 @@ Handler select_redux(Opcode& op) {
         {"add", '+'}, {"min", '<'}, {"max", '>'}, {"and", '&'}, {"or", '|'}};
     for (auto [name, code] : kinds)
         if (op.has(name)) op.in.code = code;
-    return is_signed(op.in.type) ? exchange<redux<int32_t>, 1>(op) : exchange<redux<uint32_t>, 1>(op);
+    return is_signed(op.in.type) ? exchange<mixing<redux<int32_t>>, 1>(op)
+                                 : exchange<mixing<redux<uint32_t>>, 1>(op);
 }
 void activemask(Warp& w, const Instruction& in) {
     put_everywhere(w, in.destination, w.mask);
@@ -164,9 +178,12 @@ void activemask(Warp& w, const Instruction& in) {
 
 std::vector<OpcodeEntry> warp_opcodes() {
     return {
-        {"shfl", "dtuuu", select_shfl},      {"vote", "Ppu", select_vote},
-        {"match", "Utu", select_match},      {"redux", "dtu", select_redux},
-        {"elect", "Uu", exchange<elect, 0>}, {"activemask", "d", just<activemask>},
+        {"shfl", "dtuuu", select_shfl},
+        {"vote", "Ppu", select_vote},
+        {"match", "Utu", select_match},
+        {"redux", "dtu", select_redux},
+        {"elect", "Uu", exchange<mixing<elect>, 0>},
+        {"activemask", "d", just<activemask>},
     };
 }
 }  // namespace ladder

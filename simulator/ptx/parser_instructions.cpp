@@ -48,6 +48,7 @@ void Parser::parse_instruction(string_view s) {
     Opcode op{{}, {}, in};
     read_opcode(op);
     in.handler = select_handler(op);
+    in.flow = flow_of(op.parts[0]);
     if (!in.handler)
         skip_past(";");
     else if (op.parts[0] == "call")

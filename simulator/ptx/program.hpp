@@ -31,6 +31,9 @@ int size_of(Type type);
 bool is_float(Type type);
 bool is_signed(Type type);
 
+/// How undefined values pass through an instruction.
+enum class Flow : uint8_t { Value, Select, Load, Store, Atomic, Exchange, Other };
+
 struct Warp;
 struct Instruction;
 struct Function;
@@ -54,6 +57,7 @@ struct Instruction {
     bool strong = false;             ///< volatile, relaxed, acquire or release access
     bool is_volatile = false, release = false;
     bool saturate = false;
+    Flow flow = Flow::Value;
     uint8_t code = 0;                              ///< the handler's own variant
     uint8_t relation = 0;                          ///< setp, set: which comparison
     uint8_t rounding = 0;                          ///< 0 to nearest, or 'z', 'm', 'p' of .rz, .rm, .rp

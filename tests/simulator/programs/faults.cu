@@ -1642,6 +1642,91 @@ void cleanRelaxedLanes() {
     for (int value : out.get()) expect(value >= 0 && value < 32, "no lane has stored that");
 }
 
+// ---- values that nothing has defined ----
+
+template <bool fixed>
+__global__ void sumAcrossHalves(int* out) {
+    int v = threadIdx.x;
+    if (threadIdx.x < 16) v += __shfl_xor_sync(0xffffu, v, fixed ? 8 : 16);
+    out[threadIdx.x] = v;  // fault: undefined-shuffle-xor
+}
+template <bool fixed>
+void undefinedShuffleXor() {
+    Buffer<int> out(32, 0);
+    sumAcrossHalves<fixed><<<1, 32>>>(out);
+    finish();
+    expect(out.get()[3] == 3 + 11, "wrong sum");
+}
+
+template <bool fixed>
+__global__ void fromNextOfTwenty(int* out) {
+    int v = threadIdx.x;
+    if (threadIdx.x < 20) {
+        int next = __shfl_down_sync(0xfffffu, v, 1);
+        if (!fixed || threadIdx.x < 19) v = next;
+    }
+    if (v == 1) out[threadIdx.x] = 1;  // fault: undefined-shuffle-down
+}
+template <bool fixed>
+void undefinedShuffleDown() {
+    Buffer<int> out(32, 0);
+    fromNextOfTwenty<fixed><<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 1 && out.get()[2] == 0, "wrong neighbour");
+}
+
+template <bool fixed>
+__global__ void sumOfLocals(const int* order, int* out) {
+    int values[8];
+    for (int i = 0; i < (fixed ? 8 : 7); ++i) values[order[i]] = i;
+    int sum = 0;
+    for (int i = 0; i < 8; ++i) sum += values[order[i]];
+    out[threadIdx.x] = sum;  // fault: undefined-local
+}
+template <bool fixed>
+void undefinedLocal() {
+    Buffer<int> order(8), out(32, 0);
+    order.set(counting(8));
+    sumOfLocals<fixed><<<1, 32>>>(order, out);
+    finish();
+    expect(out.get()[31] == 28, "wrong sum");
+}
+
+// The lanes above take values from no lane, but nobody uses what becomes of them.
+__global__ void sumOfTwelve(int* out) {
+    int v = 1;
+    if (threadIdx.x < 12) {
+        for (int step = 8; step > 0; step /= 2) {
+            int other = __shfl_down_sync(0xfffu, v, step);
+            if (threadIdx.x + step < 12) v += other;
+        }
+        int unused = __shfl_down_sync(0xfffu, v, 16);
+        unused += __shfl_down_sync(0xfffu, unused, 1);
+        if (threadIdx.x == 0) *out = v;
+    }
+}
+void cleanShuffleTail() {
+    Buffer<int> out(1, 0);
+    sumOfTwelve<<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 12, "wrong sum");
+}
+
+// Each lane of the first eight sums garbage, except the first.
+__global__ void sumOfEight(const int* in, int* out) {
+    if (threadIdx.x >= 8) return;
+    int v = in[threadIdx.x];
+    for (int step = 4; step > 0; step /= 2) v += __shfl_down_sync(0xffu, v, step);
+    if (threadIdx.x == 0) *out = v;
+}
+void cleanShuffleGarbage() {
+    Buffer<int> in(8), out(1, 0);
+    in.set(counting(8));
+    sumOfEight<<<1, 32>>>(in, out);
+    finish();
+    expect(out.get()[0] == 28, "wrong sum");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1713,6 +1798,9 @@ const Program programs[] = {
     TWINS("inlined-twice", inlinedTwice),
     TWINS("inlined-never-launched", inlinedNeverLaunched),
     TWINS("deadlock-mbarrier", deadlockMbarrier),
+    TWINS("undefined-shuffle-xor", undefinedShuffleXor),
+    TWINS("undefined-shuffle-down", undefinedShuffleDown),
+    TWINS("undefined-local", undefinedLocal),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1741,6 +1829,8 @@ const Program programs[] = {
     {"clean-managed", cleanManaged, true},
     {"clean-release-between-lanes", cleanReleaseBetweenLanes, true},
     {"clean-relaxed-lanes", cleanRelaxedLanes, true},
+    {"clean-shuffle-tail", cleanShuffleTail, true},
+    {"clean-shuffle-garbage", cleanShuffleGarbage, true},
 };
 
 }  // namespace
