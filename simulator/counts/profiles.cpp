@@ -119,9 +119,10 @@ std::string readable_name(const std::string& mangled) {
     char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
     std::string name = status == 0 ? text : mangled;
     std::free(text);
+    const std::string unnamed = "(anonymous namespace)::";
+    for (size_t at; (at = name.find(unnamed)) != std::string::npos;) name.erase(at, unnamed.size());
     int depth = 0;
     for (size_t i = 0; i < name.size(); ++i) {
-        if (name.compare(i, 21, "(anonymous namespace)") == 0) i += 21;
         if (name[i] == '<') ++depth;
         if (name[i] == '>') --depth;
         if (name[i] == '(' && depth == 0) {

@@ -155,9 +155,11 @@ bool switched(const char* name, bool normally) {
     return value && *value ? *value != '0' : normally;
 }
 
-/// A program that found fault must not end well, whatever it returned itself.
+/// A program that found fault must not end well.
 void at_end(int status, void*) {
-    if (status == 0 && fault_count() == 0 && switched("LADDER_SIMULATOR_LEAKS", true))
+    const bool sound = status == 0 && fault_count() == 0;
+    if (status == 0) report_ignored_errors();
+    if (sound && switched("LADDER_SIMULATOR_LEAKS", true))
         for (const Region* region : memory().device_leaks())
             report_host("exit of the program", {"leak", "The memory was never freed.", name_of(*region)});
     if (switched("LADDER_SIMULATOR_REPORT", false)) print_profiles();

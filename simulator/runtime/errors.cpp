@@ -5,6 +5,18 @@ namespace ladder {
 namespace {
 cudaError_t last_error = cudaSuccess, sticky = cudaSuccess;
 
+/// Errors that the program has not looked at yet, by call.
+std::map<std::string, cudaError_t>& ignored() {
+    static auto* all = new std::map<std::string, cudaError_t>;
+    return *all;
+}
+/// A program may expect these and go on without a word: an allocation that is tried, access that is there already.
+bool expected(cudaError_t error) {
+    return error == cudaErrorMemoryAllocation || error == cudaErrorPeerAccessAlreadyEnabled ||
+           error == cudaErrorPeerAccessNotEnabled || error == cudaErrorHostMemoryAlreadyRegistered ||
+           error == cudaErrorHostMemoryNotRegistered;
+}
+
 struct ErrorText {
     cudaError_t error;
     const char *name, *text;
@@ -66,9 +78,17 @@ const ErrorText& find_error(cudaError_t e) {
 }
 }  // namespace
 
-cudaError_t remember(cudaError_t error) {
-    if (error != cudaSuccess && error != cudaErrorNotReady) last_error = error;
+cudaError_t remember(cudaError_t error, const char* call) {
+    if (error == cudaSuccess || error == cudaErrorNotReady) return error;
+    last_error = error;
+    if (error != sticky && !expected(error)) ignored()[call] = error;
     return error;
+}
+void report_ignored_errors() {
+    for (auto [call, error] : ignored())
+        report_host(call,
+                    {"error never looked at", say("It returned ", find_error(error).name, " (",
+                                                  find_error(error).text, "), and the program went on.")});
 }
 cudaError_t sticky_error() {
     return sticky;
@@ -82,6 +102,7 @@ using namespace ladder;
 extern "C" {
 cudaError_t cudaPeekAtLastError() {
     Entry entry;
+    ignored().clear();
     return sticky ? sticky : last_error;
 }
 cudaError_t cudaGetLastError() {
@@ -91,9 +112,13 @@ cudaError_t cudaGetLastError() {
     return e;
 }
 const char* cudaGetErrorString(cudaError_t e) {
+    Entry entry;
+    if (e != cudaSuccess) ignored().clear();
     return find_error(e).text;
 }
 const char* cudaGetErrorName(cudaError_t e) {
+    Entry entry;
+    if (e != cudaSuccess) ignored().clear();
     return find_error(e).name;
 }
 }

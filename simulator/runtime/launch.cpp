@@ -141,21 +141,27 @@ cudaError_t launch(const void* symbol, dim3 grid, dim3 block, void** arguments, 
                    cudaStream_t stream, bool cooperative, const cudaLaunchConfig_t* config = nullptr) {
     Entry entry;
     Launch l;
-    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, l)) return remember(e);
+    if (cudaError_t e = prepare_launch(symbol, grid, block, arguments, shared, l))
+        return remember(e, "launch of a kernel");
     l.cooperative = cooperative;
     if (config) apply_attributes(*config, l);
     if (cudaError_t e = sticky_error()) return remember(e);
-    if (cudaError_t e = check_launch(l)) return remember(e);
-    if (!on_current_device(stream)) return remember(cudaErrorInvalidResourceHandle);
+    cudaError_t refused = check_launch(l);
+    if (!refused && !on_current_device(stream)) refused = cudaErrorInvalidResourceHandle;
+    const std::string name = readable_name(l.name);
+    if (refused)
+        return remember(refused, say("launch of ", name, "<<<(", grid.x, ",", grid.y, ",", grid.z, "), (",
+                                     block.x, ",", block.y, ",", block.z, "), ", shared, ">>>")
+                                     .c_str());
     return submit(
-        stream, "kernel " + readable_name(l.name), [l](int op) { return run_launch(l, op); }, &l);
+        stream, "kernel " + name, [l](int op) { return run_launch(l, op); }, &l);
 }
 /// Calls f with the kernel's function, if there is one.
 template <class F>
-cudaError_t with_function(const void* symbol, F f) {
+cudaError_t with_function(const void* symbol, F f, const char* call = __builtin_FUNCTION()) {
     Entry entry;
     const Function* function = find_function(symbol);
-    return remember(function ? f(*function) : cudaErrorInvalidDeviceFunction);
+    return remember(function ? f(*function) : cudaErrorInvalidDeviceFunction, call);
 }
 }  // namespace
 }  // namespace ladder

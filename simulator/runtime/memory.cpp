@@ -33,10 +33,10 @@ void copy_written(Region& to, uint64_t to_offset, const Region& from, uint64_t f
 
 cudaError_t allocate(void** pointer, size_t bytes, RegionKind kind, const char* what) {
     Entry entry;
-    if (!pointer) return remember(cudaErrorInvalidValue);
+    if (!pointer) return remember(cudaErrorInvalidValue, what);
     *pointer = nullptr;
     if (cudaError_t e = sticky_error()) return remember(e);
-    if (bytes == 0) return kind == RegionKind::Managed ? remember(cudaErrorInvalidValue) : cudaSuccess;
+    if (bytes == 0) return kind == RegionKind::Managed ? remember(cudaErrorInvalidValue, what) : cudaSuccess;
     Region* region = memory().allocate(bytes, kind, what);
     return region ? give(pointer, region->data) : remember(cudaErrorMemoryAllocation);
 }
@@ -56,7 +56,7 @@ cudaError_t release(void* pointer, const char* call, RegionKind kind, RegionKind
         report_host(call, {"double free", "The memory was freed before.", memory().freed(address)});
     else
         report_host(call, {"bad free", "No allocation begins at this address.", memory().describe(address)});
-    return remember(cudaErrorInvalidValue);
+    return remember(cudaErrorInvalidValue, call);
 }
 
 cudaError_t copy_row(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, int operation,

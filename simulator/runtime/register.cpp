@@ -47,10 +47,10 @@ cudaError_t copy_symbol(void* data, const void* symbol, size_t bytes, size_t off
                         cudaStream_t stream, bool to_symbol, bool waits) {
     Entry entry;
     auto* v = find_variable(symbol);
-    if (!v) return remember(cudaErrorInvalidSymbol);
-    if (offset > v->second || bytes > v->second - offset) return remember(cudaErrorInvalidValue);
-    void* at = static_cast<char*>(v->first) + offset;
     const char* call = to_symbol ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+    if (!v) return remember(cudaErrorInvalidSymbol, call);
+    if (offset > v->second || bytes > v->second - offset) return remember(cudaErrorInvalidValue, call);
+    void* at = static_cast<char*>(v->first) + offset;
     Operation run =
         copying(to_symbol ? one_row(at, data, bytes, kind) : one_row(data, at, bytes, kind), call);
     return waits ? submit_and_wait(stream, call, run) : submit(stream, call, run);

@@ -48,8 +48,10 @@ using Operation = std::function<cudaError_t(int)>;
 
 std::recursive_mutex& runtime_mutex();
 
-/// Remembers an error as the last one and returns it.
-cudaError_t remember(cudaError_t error);
+/// Remembers an error of a call as the last one and returns it.
+cudaError_t remember(cudaError_t error, const char* call = __builtin_FUNCTION());
+/// Reports the errors that the program never asked for, nor had put into words.
+void report_ignored_errors();
 /// The error that a fault has left for good, or success.
 cudaError_t sticky_error();
 void set_sticky(cudaError_t error);

@@ -34,14 +34,14 @@ CUstream_st& stream_of(cudaStream_t stream) {
 
 cudaError_t submit(cudaStream_t stream, const std::string& name, Operation run, const Launch* launch) {
     Entry entry;
-    if (!known(stream)) return remember(cudaErrorInvalidResourceHandle);
+    if (!known(stream)) return remember(cudaErrorInvalidResourceHandle, name.c_str());
     CUstream_st& s = stream_of(stream);
     if (s.capture) {
         s.capture_tail = {add_node(s.capture, s.capture_tail, name, std::move(run), launch)};
         return cudaSuccess;
     }
     if (cudaError_t e = sticky_error()) return remember(e);
-    return remember(run(begin_operation(s.id, name)));
+    return remember(run(begin_operation(s.id, name)), name.c_str());
 }
 }  // namespace ladder
 

@@ -143,6 +143,7 @@ TEST(Counts, NamesAreDemangledWithoutParameters) {
     EXPECT_EQ(readable_name("_Z14transposeTiledILi1EEvPfPKfii"), "transposeTiled<1>");
     EXPECT_EQ(readable_name("_Z5naivePf"), "naive");
     EXPECT_EQ(readable_name("plain"), "plain");
+    EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_15naiveEPf"), "naive");
 }
 
 }  // namespace

@@ -1727,6 +1727,38 @@ void cleanShuffleGarbage() {
     expect(out.get()[0] == 28, "wrong sum");
 }
 
+// ---- errors that nobody looks at ----
+
+__global__ void writeOnes(int* out) {
+    out[threadIdx.x] = 1;
+}
+
+template <bool fixed>
+void refusedLaunch() {
+    Buffer<int> out(1025, 0);
+    writeOnes<<<1, fixed ? 1024 : 1025>>>(out);
+    call(cudaDeviceSynchronize());
+    expect(out.get()[0] == 1, "nothing was written");
+}
+
+__device__ int sixteen[16];
+
+template <bool fixed>
+void refusedCall() {
+    const std::vector<int> values = counting(32);
+    cudaMemcpyToSymbol(sixteen, values.data(), (fixed ? 16 : 32) * sizeof(int));
+}
+
+void cleanErrorLookedAt() {
+    const std::vector<int> values = counting(32);
+    const cudaError_t error = cudaMemcpyToSymbol(sixteen, values.data(), 32 * sizeof(int));
+    expect(!std::strcmp(cudaGetErrorName(error), "cudaErrorInvalidValue"),
+           "the copy is too long and was not refused");
+    Buffer<int> out(2, 0);
+    writeOnes<<<1, 1025>>>(out);
+    expect(cudaGetLastError() == cudaErrorInvalidConfiguration, "the block is too large and was not refused");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1801,6 +1833,8 @@ const Program programs[] = {
     TWINS("undefined-shuffle-xor", undefinedShuffleXor),
     TWINS("undefined-shuffle-down", undefinedShuffleDown),
     TWINS("undefined-local", undefinedLocal),
+    TWINS("refused-launch", refusedLaunch),
+    TWINS("refused-call", refusedCall),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1831,6 +1865,7 @@ const Program programs[] = {
     {"clean-relaxed-lanes", cleanRelaxedLanes, true},
     {"clean-shuffle-tail", cleanShuffleTail, true},
     {"clean-shuffle-garbage", cleanShuffleGarbage, true},
+    {"clean-error-looked-at", cleanErrorLookedAt, true},
 };
 
 }  // namespace
