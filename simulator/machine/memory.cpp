@@ -1,5 +1,7 @@
 #include "machine/memory.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -9,8 +11,17 @@
 namespace ladder {
 namespace {
 constexpr size_t ALIGNMENT = 512, POISON_LIMIT = 64 << 20, BURIED_LIMIT = 256 << 20;
+constexpr size_t FREED_LIMIT = 1 << 16;  // allocations whose end is remembered
 constexpr int POISON = 0xAB;
 
+/// Addresses are given out again only when this much has been: what was freed stays known by its address for long.
+constexpr size_t DEVICE_RANGE = size_t{1} << 40;
+
+/// Memory that only the device reaches.
+bool lies_on_device(RegionKind kind) {
+    return kind == RegionKind::Device || kind == RegionKind::Variable || kind == RegionKind::Constant ||
+           kind == RegionKind::Internal;
+}
 bool counts_as_device(RegionKind kind) {
     return kind == RegionKind::Device || kind == RegionKind::Managed;
 }
@@ -47,9 +58,28 @@ bool ByteBits::none_of_many(size_t at, size_t bytes) const {
     return none;
 }
 
-Region* Memory::insert(char* data, size_t bytes, RegionKind kind, const std::string& what) {
+Memory::Memory() {
+    void* range = mmap(nullptr, DEVICE_RANGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED)
+        return;  // where address space is scarce, device memory has the addresses of its storage
+    device_begin_ = next_address_ = reinterpret_cast<uint64_t>(range);
+    device_bytes_ = DEVICE_RANGE;
+}
+
+/// The next free place in the device's range, with a gap behind it.
+uint64_t Memory::device_address(size_t bytes) {
+    const size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    uint64_t at = next_address_;
+    if (at + rounded > device_begin_ + device_bytes_) at = device_begin_;
+    for (auto next = regions_.lower_bound(at); next != regions_.end() && next->first < at + rounded; ++next)
+        at = (next->first + next->second->size + ALIGNMENT) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
+    next_address_ = at + rounded;
+    return at;
+}
+
+Region* Memory::insert(uint64_t base, char* data, size_t bytes, RegionKind kind, const std::string& what) {
     auto region = std::make_unique<Region>();
-    region->base = reinterpret_cast<uint64_t>(data);
+    region->base = base;
     region->data = data;
     region->size = bytes;
     region->kind = kind;
@@ -61,7 +91,9 @@ Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what)
     if (counts_as_device(kind) && (bytes > TOTAL || in_use_ + bytes > TOTAL)) return nullptr;
     char* data = new_storage(bytes);
     if (!data) return nullptr;
-    Region* region = insert(data, bytes, kind, what);
+    uint64_t base =
+        device_bytes_ && lies_on_device(kind) ? device_address(bytes) : reinterpret_cast<uint64_t>(data);
+    Region* region = insert(base, data, bytes, kind, what);
     if (kind == RegionKind::Device) {
         region->what += say(" #", ++serial_);
         region->tracked = true;
@@ -73,15 +105,20 @@ Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what)
     return region;
 }
 
-Region* Memory::add_variable(const std::string& name, size_t bytes, bool constant) {
-    Region* region = allocate(bytes, constant ? RegionKind::Constant : RegionKind::Variable,
-                              (constant ? "__constant__ variable " : "__device__ variable ") + name);
-    if (region) std::memset(region->data, 0, bytes);
+Region* Memory::add_variable(const std::string& name, size_t bytes, RegionKind kind) {
+    const char* what = kind == RegionKind::Constant  ? "__constant__ variable "
+                       : kind == RegionKind::Managed ? "__managed__ variable "
+                                                     : "__device__ variable ";
+    Region* region = allocate(bytes, kind, what + name);
+    if (!region) return nullptr;
+    region->variable = true;
+    std::memset(region->data, 0, bytes);
     return region;
 }
 
 void Memory::adopt(void* pointer, size_t bytes, const std::string& what) {
-    insert(static_cast<char*>(pointer), bytes, RegionKind::RegisteredHost, what);
+    insert(reinterpret_cast<uint64_t>(pointer), static_cast<char*>(pointer), bytes,
+           RegionKind::RegisteredHost, what);
 }
 
 // Freed storage is kept for a while, so that its addresses are not given out again at once and a use after
@@ -90,12 +127,13 @@ void Memory::bury(Region& region) {
     freed_[region.base] = {region.size, name_of(region), region.data};
     burial_order_.push_back(region.base);
     buried_ += region.size;
-    while (buried_ > BURIED_LIMIT && !burial_order_.empty()) {
-        Freed& oldest = freed_[burial_order_.front()];
+    while ((buried_ > BURIED_LIMIT || burial_order_.size() > FREED_LIMIT) && !burial_order_.empty()) {
+        auto oldest = freed_.find(burial_order_.front());
         burial_order_.pop_front();
-        std::free(oldest.data);
-        oldest.data = nullptr;
-        buried_ -= oldest.size;
+        std::free(oldest->second.data);
+        oldest->second.data = nullptr;
+        buried_ -= oldest->second.size;
+        if (freed_.size() > FREED_LIMIT) freed_.erase(oldest);
     }
 }
 
@@ -124,17 +162,18 @@ Region* Memory::find(uint64_t address) {
 std::string Memory::describe(uint64_t address) const {
     if (address == 0) return "the null pointer";
     if (address < 4096) return say("the null pointer plus ", address);
+    const bool device = on_device(address);
     auto after = regions_.upper_bound(address);
     if (after != regions_.begin()) {
         const Region& before = *std::prev(after)->second;
         uint64_t offset = address - before.base;
         if (offset < before.size) return place_in(before, offset);
-        if (offset < before.size + (1 << 20))
+        if (device ? on_device(before.base) : offset < before.size + (1 << 12))
             return say(place_in(before, offset), ", ", offset - before.size, " bytes past its end");
     }
     if (after != regions_.end() && after->first - address < 4096)
         return say(name_of(*after->second), ", ", after->first - address, " bytes before its start");
-    return "no allocation is near";
+    return device || !device_bytes_ ? "no allocation is near" : "an address of the host, not of the device";
 }
 
 std::string Memory::freed(uint64_t address) const {
@@ -150,7 +189,7 @@ bool Memory::was_freed(const void* pointer) const {
 std::vector<const Region*> Memory::device_leaks() const {
     std::vector<const Region*> leaks;
     for (const auto& [base, region] : regions_)
-        if (counts_as_device(region->kind)) leaks.push_back(region.get());
+        if (counts_as_device(region->kind) && !region->variable) leaks.push_back(region.get());
     return leaks;
 }
 

@@ -70,8 +70,9 @@ struct Region {
     char* data = nullptr;
     size_t size = 0;
     RegionKind kind = RegionKind::Device;
-    std::string what;      ///< "cudaMalloc", "__device__ variable x"
-    bool tracked = false;  ///< are its written bytes known?
+    std::string what;       ///< "cudaMalloc", "__device__ variable x"
+    bool variable = false;  ///< of the program, never freed
+    bool tracked = false;   ///< are its written bytes known?
     ByteBits written;
     Shadow shadow;
 
@@ -81,14 +82,17 @@ struct Region {
     bool uninitialised(uint64_t offset, size_t bytes) const { return tracked && written.none(offset, bytes); }
 };
 
-/// All memory that kernels and copies may name.
+/// All memory that kernels and copies may name. The addresses of the device's own lie in a range that the host may not
+/// touch, so that none is a neighbour of the host's memory and a use by the host is seen.
 class Memory {
  public:
     static constexpr size_t TOTAL = size_t{4} << 30;
 
+    Memory();
+
     /// Null when the device's memory does not suffice.
     Region* allocate(size_t bytes, RegionKind kind, const std::string& what);
-    Region* add_variable(const std::string& name, size_t bytes, bool constant);
+    Region* add_variable(const std::string& name, size_t bytes, RegionKind kind);
     void adopt(void* pointer, size_t bytes, const std::string& what);
     /// Frees the allocation that begins at `pointer`; false if there is none.
     bool release(void* pointer);
@@ -96,6 +100,8 @@ class Memory {
     Region* beginning_at(const void* pointer);
 
     Region* find(uint64_t address);
+    /// Is it an address of the device's own memory, allocated or not?
+    bool on_device(uint64_t address) const { return address - device_begin_ < device_bytes_; }
     /// "1032 bytes into the 1024 bytes of cudaMalloc #2", for an address that no region holds.
     std::string describe(uint64_t address) const;
     /// The text of a freed allocation that held the address, or empty.
@@ -110,12 +116,14 @@ class Memory {
         std::string what;
         char* data;
     };
-    Region* insert(char* data, size_t bytes, RegionKind kind, const std::string& what);
+    Region* insert(uint64_t base, char* data, size_t bytes, RegionKind kind, const std::string& what);
+    uint64_t device_address(size_t bytes);
     void bury(Region& region);
 
     std::map<uint64_t, std::unique_ptr<Region>> regions_;
     std::map<uint64_t, Freed> freed_;
     std::deque<uint64_t> burial_order_;
+    uint64_t device_begin_ = 0, device_bytes_ = 0, next_address_ = 0;
     size_t in_use_ = 0, buried_ = 0, serial_ = 0;
 };
 

@@ -112,8 +112,13 @@ void Parser::parse_module() {
             parse_function(s == ".entry");
             external = false;
         } else if (const Space* space = s[0] == '.' ? find_space(s.substr(1)) : nullptr) {
-            if (accept(".attribute")) skip_past(")");
+            managed_ = false;
+            if (accept(".attribute")) {
+                managed_ = peek(1) == ".managed";
+                skip_past(")");
+            }
             declare_variable(*space, external);
+            managed_ = false;
             external = false;
         } else {
             fail("unexpected '", s, "'");

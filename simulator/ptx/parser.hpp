@@ -167,5 +167,6 @@ class Parser {
     std::vector<Location> locations_;
     std::map<Place, int> newest_;  ///< of the function's locations, by place
     int location_ = -1;
+    bool managed_ = false;  ///< the variable that is declared
 };
 }  // namespace ladder

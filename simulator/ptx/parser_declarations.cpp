@@ -115,15 +115,18 @@ void Parser::declare_variable(Space space, bool external) {
             s.space = Space::CallParameter;
             s.address = allot(d.size);
         } else if (in_memory) {
-            Region* region = memory().add_variable(d.name, d.size, space == Space::Constant);
+            Region* region = memory().add_variable(d.name, d.size,
+                                                   space == Space::Constant ? RegionKind::Constant
+                                                   : managed_               ? RegionKind::Managed
+                                                                            : RegionKind::Variable);
             s.address = region->base;
-            module_.variables[d.name] = region->data;
+            module_.variables[d.name] = reinterpret_cast<void*>(region->base);
         } else {
             fail("a variable cannot lie in this space");
         }
         if (accept("=")) {
             if (!in_memory) fail("this space takes no initial values");
-            initialise(reinterpret_cast<char*>(s.address), d.size, d.element);
+            initialise(memory().find(s.address)->data, d.size, d.element);
         }
         (function_ && !in_memory ? scopes_[scope_].symbols : module_symbols_)[d.name] = s;
     } while (accept(","));

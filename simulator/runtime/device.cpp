@@ -1,4 +1,6 @@
 // The device that the simulator pretends to be, and what happens when the program ends.
+#include <signal.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -168,7 +170,30 @@ void at_end(int status, void*) {
     if (fault_count() && status == 0) _Exit(1);
 }
 
+struct sigaction earlier_handler;
+
+/// The host touched an address of the device: told as a fault, after which there is nothing that could go on.
+void on_bad_access(int, siginfo_t* info, void*) {
+    const uint64_t address = reinterpret_cast<uint64_t>(info->si_addr);
+    if (!memory().on_device(address)) {
+        sigaction(SIGSEGV, &earlier_handler, nullptr);  // and the access is made again
+        return;
+    }
+    const std::string freed = memory().freed(address);
+    report_host("none: the host's own code",
+                {"device pointer on the host",
+                 "The host reads or writes memory of the device: that takes a cudaMemcpy.",
+                 freed.empty() ? memory().describe(address) : freed});
+    print_fault_summary();
+    std::fflush(nullptr);
+    _Exit(1);
+}
+
 [[maybe_unused]] const bool set_up = [] {
+    struct sigaction handler = {};
+    handler.sa_sigaction = on_bad_access;
+    handler.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &handler, &earlier_handler);
     races_on = switched("LADDER_SIMULATOR_RACES", true);
     return on_exit(at_end, nullptr) == 0;
 }();

@@ -13,7 +13,7 @@ cudaError_t resolve(const void* pointer, size_t bytes, bool device, const char* 
     uint64_t address = reinterpret_cast<uint64_t>(pointer);
     region = memory().find(address);
     if (region && region->contains(address, bytes)) return cudaSuccess;
-    if (!region && !device) return cudaSuccess;
+    if (!region && !device && !memory().on_device(address)) return cudaSuccess;
     std::string freed = memory().freed(address), touches = say("It touches ", bytes, " bytes ");
     if (!freed.empty())
         report_host(call, {"use after free", touches + "of memory that was freed.", freed});
@@ -38,7 +38,8 @@ cudaError_t allocate(void** pointer, size_t bytes, RegionKind kind, const char* 
     if (cudaError_t e = sticky_error()) return remember(e);
     if (bytes == 0) return kind == RegionKind::Managed ? remember(cudaErrorInvalidValue, what) : cudaSuccess;
     Region* region = memory().allocate(bytes, kind, what);
-    return region ? give(pointer, region->data) : remember(cudaErrorMemoryAllocation);
+    return region ? give(pointer, reinterpret_cast<void*>(region->base))
+                  : remember(cudaErrorMemoryAllocation);
 }
 
 /// Frees an allocation of one of two kinds.
@@ -77,7 +78,7 @@ cudaError_t copy_row(void* to, const void* from, size_t bytes, cudaMemcpyKind ki
     }
     if (source) touch_by_operation(operation, *source, from_offset, bytes, false);
     if (target) touch_by_operation(operation, *target, to_offset, bytes, true);
-    std::memmove(to, from, bytes);
+    std::memmove(target ? target->data + to_offset : to, source ? source->data + from_offset : from, bytes);
     if (target && target->tracked && source && source->tracked)
         copy_written(*target, to_offset, *source, from_offset, bytes);
     else if (target && target->tracked)
@@ -91,7 +92,7 @@ cudaError_t fill_row(void* to, int value, size_t bytes, int operation, const cha
     if (cudaError_t e = resolve(to, bytes, true, call, target)) return e;
     uint64_t offset = reinterpret_cast<uint64_t>(to) - target->base;
     touch_by_operation(operation, *target, offset, bytes, true);
-    std::memset(to, value, bytes);
+    std::memset(target->data + offset, value, bytes);
     if (target->tracked) target->written.set(offset, bytes);
     return cudaSuccess;
 }

@@ -1759,6 +1759,40 @@ void cleanErrorLookedAt() {
     expect(cudaGetLastError() == cudaErrorInvalidConfiguration, "the block is too large and was not refused");
 }
 
+// ---- one side's memory used by the other ----
+
+template <bool fixed>
+void devicePointerOnHost() {
+    Buffer<int> data(32, 0);
+    if (fixed) {
+        data.set(std::vector<int>(32, 5));
+    } else {
+        static_cast<int*>(data)[3] = 5;
+    }
+    expect(data.get()[3] == 5, "the value did not arrive");
+}
+
+template <bool fixed>
+__global__ void writeAnywhere(int* out) {
+    out[threadIdx.x] = 1;  // fault: host-pointer-in-kernel
+}
+template <bool fixed>
+void hostPointerInKernel() {
+    std::vector<int> values(32);
+    Buffer<int> out(32, 0);
+    writeAnywhere<fixed><<<1, 32>>>(fixed ? static_cast<int*>(out) : values.data());
+    finish();
+}
+
+__managed__ int shared_by_both[32];
+
+void cleanManagedVariable() {
+    shared_by_both[3] = 7;
+    writeOnes<<<1, 2>>>(shared_by_both);
+    finish();
+    expect(shared_by_both[1] == 1 && shared_by_both[3] == 7, "the host and the device see two variables");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1835,6 +1869,8 @@ const Program programs[] = {
     TWINS("undefined-local", undefinedLocal),
     TWINS("refused-launch", refusedLaunch),
     TWINS("refused-call", refusedCall),
+    TWINS("device-pointer-on-host", devicePointerOnHost),
+    TWINS("host-pointer-in-kernel", hostPointerInKernel),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1866,6 +1902,7 @@ const Program programs[] = {
     {"clean-shuffle-tail", cleanShuffleTail, true},
     {"clean-shuffle-garbage", cleanShuffleGarbage, true},
     {"clean-error-looked-at", cleanErrorLookedAt, true},
+    {"clean-managed-variable", cleanManagedVariable, true},
 };
 
 }  // namespace
