@@ -135,6 +135,16 @@ std::string readable_name(const std::string& mangled) {
     return end != std::string::npos && name[end] == ' ' ? name.substr(end + 1) : name;
 }
 
+std::string readable_variable(const std::string& mangled) {
+    int status = 0;
+    char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+    if (status != 0) return mangled;
+    const std::string name = text;
+    std::free(text);
+    const size_t scope = name.rfind("::");
+    return "shared variable " + (scope == std::string::npos ? name : name.substr(scope + 2));
+}
+
 void print_profiles() {
     std::printf("\nLadder simulator: what the memory system of an H200 would count (of PTX; no times)\n");
     for (const auto& [kernel, profile] : profiles()) {

@@ -25,6 +25,8 @@ void log_launch(const std::string& kernel, const LadderSimulatorCounts& before,
                 const LadderSimulatorCounts& after);
 /// "transposeTiled<1>" for a mangled kernel name.
 std::string readable_name(const std::string& mangled);
+/// "shared variable tile" for the mangled name of a function's variable.
+std::string readable_variable(const std::string& mangled);
 /// The tables that LADDER_SIMULATOR_REPORT=1 asks for.
 void print_profiles();
 }  // namespace ladder

@@ -50,8 +50,11 @@ bool reach_lane(Warp& w, Space space, int bytes, int l, Reach& r, Trouble& t) {
         Block* block = rank == 0 ? &own : rank <= all.size() ? all[rank - 1] : nullptr;
         if (!block || !block->shared.contains(offset, bytes))
             return bad("out of bounds", touches("outside of the block's shared memory"),
-                       say("shared memory of ", own.shared.size, " bytes, offset ",
+                       say("shared memory of ", own.launch->shared_bytes, " bytes, offset ",
                            static_cast<int64_t>(rank ? offset : a)));
+        if (!block->shared.in_one_variable(offset, bytes))
+            return bad("out of bounds", touches("that lie in no variable of shared memory"),
+                       place_in(block->shared, offset));
         if (block->ended)
             return bad(
                 "use after end",
@@ -105,6 +108,7 @@ bool reach_together(Warp& w, Space space, int bytes, Reach& r) {
         region = &w.block->shared;
         owner = w.block;
         if (!region->contains(low - window, n) || !region->contains(high - window, n)) return false;
+        if (!region->in_one_variable(low - window, high - low + n)) return false;
         for (int l = 0; window && l < LANES; ++l) r.address[l] -= window;
         space = Space::Shared;
     } else if (space == Space::Global || space == Space::Constant) {

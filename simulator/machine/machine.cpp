@@ -110,13 +110,12 @@ void Block::start(Launch& l, uint32_t number) {
     id[2] = number / (l.grid[0] * l.grid[1]);
     ended = false;
     start_time = next_time();
-    int mask = l.function->dynamic_alignment - 1;
-    dynamic_offset = (l.function->shared_bytes + mask) & ~mask;
-    shared.size = dynamic_offset + l.dynamic_shared;
+    shared.size = l.shared_layout.empty() ? 0 : l.shared_layout.back().end;
     shared_storage.assign(shared.size + 16, SHARED_POISON);
     shared.data = shared_storage.data();
     shared.kind = RegionKind::Shared;
     shared.what = "shared memory";
+    shared.variables = &l.shared_layout;
     shared.tracked = true;
     shared.written.reset(shared.size);
     in_flight.assign(shared.size / 4 + 4, 0);
@@ -254,6 +253,10 @@ void Block::deadlock() {
 void execute(Launch& launch) {
     launch.warps_per_block = (launch.threads() + LANES - 1) / LANES;
     launch.start_time = next_time();
+    launch.shared_layout = launch.function->shared_layout;
+    launch.shared_bytes = launch.function->shared_bytes;
+    launch.dynamic_offset = place_shared(launch.shared_layout, launch.shared_bytes, "dynamic shared memory",
+                                         launch.dynamic_shared, launch.function->dynamic_alignment);
     ++launch.profile->launches;
     Scheduler(launch).run();
 }

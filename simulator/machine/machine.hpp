@@ -52,7 +52,6 @@ struct Block {
     std::vector<uint8_t> in_flight;  ///< for each shared word: cp.async copies that have not landed
     int copies_in_flight = 0;
     uint32_t start_time = 0;
-    uint64_t dynamic_offset = 0;
     std::vector<Warp> warps;
     Barrier barriers[CLUSTER_BARRIER];
     std::map<uint64_t, Mbarrier> mbarriers;
@@ -92,6 +91,8 @@ struct Launch {
     SyncMap sync;
     int warps_per_block = 1;
     Region* last_region = nullptr;
+    std::vector<SharedVariable> shared_layout;  ///< the kernel's, and the dynamic shared memory
+    int dynamic_offset = 0, shared_bytes = 0;   ///< the latter without gaps
     int threads() const { return block[0] * block[1] * block[2]; }
     unsigned cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "counts/profiles.hpp"
 #include "counts/report.hpp"
 
 namespace ladder {
@@ -202,7 +203,19 @@ Memory& memory() {
 std::string name_of(const Region& region) {
     return say(region.what, " of ", region.size, " bytes");
 }
+const SharedVariable* Region::variable_at(uint64_t offset) const {
+    auto next = std::upper_bound(
+        variables->begin(), variables->end(), offset,
+        [](uint64_t at, const SharedVariable& v) { return at < static_cast<uint64_t>(v.begin); });
+    return next == variables->begin() ? nullptr : &*std::prev(next);
+}
+
 std::string place_in(const Region& region, uint64_t offset) {
+    if (const SharedVariable* v = region.variables ? region.variable_at(offset) : nullptr) {
+        const int size = v->end - v->begin, at = static_cast<int>(offset) - v->begin;
+        return say(readable_variable(v->name), " of ", size, " bytes, offset ", at,
+                   at < size ? std::string() : say(", ", at - size, " bytes past its end"));
+    }
     return say(name_of(region), ", offset ", static_cast<int64_t>(offset));
 }
 }  // namespace ladder

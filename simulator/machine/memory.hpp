@@ -1,13 +1,17 @@
 // Device memory: allocations with their bounds, which bytes were ever written, and the shadow of the
 // race check.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include "ptx/program.hpp"
 
 namespace ladder {
 /// One bit for each byte of a region: was it ever written?
@@ -32,9 +36,11 @@ class ByteBits {
 struct AccessRecord {
     uint32_t time = 0, block = 0, instruction = 0;
     uint16_t thread = 0;
-    uint8_t bytes = 0;  ///< which of the word's four bytes, as bits
+    uint8_t bytes = 0;  ///< which of the word's four bytes, as bits; a write's OTHER_BYTES, too
     uint8_t strong = 0;
 };
+/// Of a word's bytes others than those of its last write were written before, by whom Shadow::byte_writes says.
+constexpr uint8_t OTHER_BYTES = 16;
 struct ShadowWord {
     AccessRecord write, read[2];
 };
@@ -48,6 +54,8 @@ class Shadow {
         if (!pages_[page]) pages_[page] = std::make_unique<ShadowWord[]>(PAGE);
         return pages_[page][index % PAGE];
     }
+    /// The last write of each byte of a word of which the threads write parts.
+    std::unordered_map<size_t, std::array<AccessRecord, 4>> byte_writes;
 
  private:
     static constexpr size_t PAGE = 1024;
@@ -75,9 +83,17 @@ struct Region {
     bool tracked = false;   ///< are its written bytes known?
     ByteBits written;
     Shadow shadow;
+    const std::vector<SharedVariable>* variables = nullptr;  ///< of shared memory
 
     bool contains(uint64_t address, size_t bytes) const {
         return address >= base && address - base <= size && bytes <= size - (address - base);
+    }
+    /// The variable of shared memory at an offset, or the last one before it; null where there is none.
+    const SharedVariable* variable_at(uint64_t offset) const;
+    /// Do the bytes lie in one variable of shared memory, not in a gap?
+    bool in_one_variable(uint64_t offset, size_t bytes) const {
+        const SharedVariable* v = variable_at(offset);
+        return v && offset + bytes <= static_cast<uint64_t>(v->end);
     }
     bool uninitialised(uint64_t offset, size_t bytes) const { return tracked && written.none(offset, bytes); }
 };

@@ -115,6 +115,22 @@ void remember_read(ShadowWord& s, const AccessRecord& me, Over over) {
         over(s.read[0]) || s.read[0].thread == me.thread || (same_warp(s.read[0], me) && !over(s.read[1]));
     s.read[first ? 0 : 1] = me;
 }
+/// Makes `me` the last write of its bytes of a word; the last writes of the others stay known.
+void remember_write(Shadow& shadow, size_t word, const AccessRecord& me) {
+    ShadowWord& s = shadow.word(word);
+    const AccessRecord before = s.write;
+    s.write = me;
+    if (me.bytes == 15 || !before.time || !(before.bytes & ~me.bytes)) return;
+    auto& each = shadow.byte_writes[word];
+    if (!(before.bytes & OTHER_BYTES)) each = {};
+    for (int k = 0; k < 4; ++k) {
+        if (me.bytes >> k & 1)
+            each[k] = AccessRecord();
+        else if (before.bytes >> k & 1)
+            (each[k] = before).bytes = 1 << k;
+    }
+    s.write.bytes |= OTHER_BYTES;
+}
 }  // namespace
 
 uint32_t next_time() {
@@ -241,26 +257,30 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
         me.bytes = ((1u << to) - 1) & ~((1u << from) - 1);
         ShadowWord& s = a.region.shadow.word(word);
         if (!a.write && already_seen(w, s, me)) continue;
-        auto conflicts = [&](const AccessRecord& x) {
+        auto conflicts = [&](const AccessRecord& x, bool x_writes) {
             if (!x.time || !(x.bytes & me.bytes) || ordered(w, x, a)) return false;
-            // A plain load before a loop of compare-and-swaps is the common way to write one: it may
-            // read anything.
-            bool reads = &x != &s.write || !a.write;
+            // A plain load before a loop of compare-and-swaps is the common way to write one: it may read anything.
+            bool reads = !x_writes || !a.write;
             if (reads && (x.strong == COMPARE_AND_SWAP || me.strong == COMPARE_AND_SWAP)) return false;
             if (!x.strong || !me.strong) return true;
             return a.owner && same_warp(x, me) && x.strong == VOLATILE && me.strong == VOLATILE;
         };
-        if (conflicts(s.write))
-            report_race(w, in, a, s.write,
+        const AccessRecord* written = conflicts(s.write, true) ? &s.write : nullptr;
+        if (!written && s.write.bytes & OTHER_BYTES)
+            for (const AccessRecord& x : a.region.shadow.byte_writes[word])
+                if (conflicts(x, true)) written = &x;
+        if (written)
+            report_race(w, in, a, *written,
                         a.write ? "It overwrites what was written by" : "It reads what was written by");
         if (a.write) {
             for (AccessRecord& r : s.read)
-                if (conflicts(r)) {
+                if (conflicts(r, false)) {
                     report_race(w, in, a, r, "It overwrites what is read by");
                     break;
                 }
-            s.write = me;
-            if (!a.strong) s.read[0].time = s.read[1].time = 0;
+            remember_write(a.region.shadow, word, me);
+            for (AccessRecord& r : s.read)
+                if (!a.strong && !(r.bytes & ~me.bytes)) r.time = 0;
         } else {
             remember_read(
                 s, me, [&](const AccessRecord& x) { return !x.time || x.time < base || ordered(w, x, a); });

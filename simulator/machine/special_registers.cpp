@@ -24,8 +24,8 @@ const std::map<std::string_view, SpecialValue> SCALARS = {
     {"%lanemask_gt", [](const Warp&, int l, int64_t) -> uint64_t { return ~((2u << l) - 1); }},
     {"%lanemask_ge", [](const Warp&, int l, int64_t) -> uint64_t { return ~((1u << l) - 1); }},
     {"%dynamic_smem_size", [](const Warp& w, int, int64_t) -> uint64_t { return launch(w).dynamic_shared; }},
-    {"%total_smem_size", [](const Warp& w, int, int64_t) -> uint64_t { return w.block->shared.size; }},
-    {"%aggr_smem_size", [](const Warp& w, int, int64_t) -> uint64_t { return w.block->shared.size; }},
+    {"%total_smem_size", [](const Warp& w, int, int64_t) -> uint64_t { return launch(w).shared_bytes; }},
+    {"%aggr_smem_size", [](const Warp& w, int, int64_t) -> uint64_t { return launch(w).shared_bytes; }},
     {"%envreg1", [](const Warp& w, int, int64_t) -> uint64_t { return launch(w).grid_barrier >> 32; }},
     {"%envreg2", [](const Warp& w, int, int64_t) -> uint64_t { return launch(w).grid_barrier & ~0u; }},
     {"%cluster_ctarank", [](const Warp& w, int, int64_t) -> uint64_t { return w.block->rank; }},
@@ -61,7 +61,7 @@ SpecialValue find_special(std::string_view name, int64_t& axis) {
 }
 
 uint64_t dynamic_shared_address(const Warp& w, int, int64_t) {
-    return w.block->dynamic_offset;
+    return launch(w).dynamic_offset;
 }
 uint64_t module_shared_address(const Warp& w, int, int64_t variable) {
     return w.block->launch->function->shared_variables.at(variable);

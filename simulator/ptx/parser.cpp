@@ -275,9 +275,9 @@ void Parser::place_module_shared() {
         }
         for (auto& [variable, offset] : kernel.shared_variables) {
             const Declaration& d = module_shared_[variable];
-            offset = (kernel.shared_bytes + d.align - 1) / d.align * d.align;
-            if (offset > MAX_SHARED - static_cast<int>(d.size)) fail(d.name, " is too large");
-            kernel.shared_bytes = offset + d.size;
+            if (kernel.shared_bytes > MAX_SHARED - static_cast<int>(d.size) - d.align)
+                fail(d.name, " is too large");
+            offset = place_shared(kernel.shared_layout, kernel.shared_bytes, d.name, d.size, d.align);
         }
     }
 }

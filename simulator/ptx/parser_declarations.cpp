@@ -107,7 +107,9 @@ void Parser::declare_variable(Space space, bool external) {
                 s.address = module_shared_.size();
                 module_shared_.push_back(d);
             } else {
-                place(function_->shared_bytes);
+                if (function_->shared_bytes > MAX_VARIABLE - s.size - d.align) fail(d.name, " is too large");
+                s.address =
+                    place_shared(function_->shared_layout, function_->shared_bytes, d.name, s.size, d.align);
             }
         } else if (space == Space::Local) {
             place(function_->local_bytes);

@@ -1,5 +1,6 @@
 #include "ptx/program.hpp"
 
+#include <algorithm>
 #include <deque>
 
 #include "counts/report.hpp"
@@ -23,6 +24,17 @@ std::deque<const Instruction*>& instruction_table() {
     return table;
 }
 }  // namespace
+
+int place_shared(std::vector<SharedVariable>& layout, int& bytes, const std::string& name, int size,
+                 int align) {
+    auto round_up = [](int n, int to) { return (n + to - 1) / to * to; };
+    const int place = round_up(bytes, align), gap = 128;
+    const int moved = layout.empty() ? 0 : layout.back().end - bytes + gap;
+    const int begin = place + round_up(moved, std::max(gap, align));
+    bytes = place + size;
+    layout.push_back({name, begin, begin + size});
+    return begin;
+}
 
 void number_instruction(Instruction& in) {
     in.id = instruction_table().size();

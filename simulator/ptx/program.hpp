@@ -93,6 +93,13 @@ struct Preset {
     bool wide;
 };
 
+/// A variable in shared memory. Behind each lies a gap, so that a step past its end does not reach the next one; a
+/// multiple of 128 bytes, which moves no bank.
+struct SharedVariable {
+    std::string name;
+    int begin, end;
+};
+
 struct Function {
     std::string name;
     bool entry = false, defined = false;
@@ -100,8 +107,10 @@ struct Function {
     std::vector<char> image;  ///< the frame at entry: literals splatted over the lanes
     std::vector<Preset> presets;
     std::vector<Parameter> parameters, results;
-    int parameter_bytes = 0, shared_bytes = 0, local_bytes = 0;
-    int dynamic_alignment = 16;  ///< of the shared memory whose size the launch says
+    int parameter_bytes = 0, local_bytes = 0;
+    int shared_bytes = 0;                       ///< as the compiler would allot them, without gaps
+    std::vector<SharedVariable> shared_layout;  ///< with gaps, in order
+    int dynamic_alignment = 16;                 ///< of the shared memory whose size the launch says
     /// Shared variables that other functions may name, too: by number, those that this function names and,
     /// when the module is complete, an entry's offset of each that it or a function it calls names.
     std::map<int, int> shared_variables;
@@ -116,6 +125,10 @@ struct Module {
     std::map<std::string, void*> variables;
     std::map<int, std::string> files;
 };
+
+/// Adds a variable to those of a layout that has `bytes` without gaps, and returns its place.
+int place_shared(std::vector<SharedVariable>& layout, int& bytes, const std::string& name, int size,
+                 int align);
 
 /// Gives an instruction its id: a number of its own among all instructions of the process.
 void number_instruction(Instruction& in);

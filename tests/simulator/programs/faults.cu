@@ -1793,6 +1793,74 @@ void cleanManagedVariable() {
     expect(shared_by_both[1] == 1 && shared_by_both[3] == 7, "the host and the device see two variables");
 }
 
+// ---- the neighbour of a shared array ----
+
+template <bool fixed>
+__global__ void fillFirst(int* out, int n) {
+    __shared__ int first[32], second[32];
+    second[threadIdx.x] = 7;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int i = 0; fixed ? i < n : i <= n; ++i) first[i] = i;  // fault: shared-neighbour
+    __syncthreads();
+    out[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x];
+}
+template <bool fixed>
+void sharedNeighbour() {
+    Buffer<int> out(32, 0);
+    fillFirst<fixed><<<1, 32>>>(out, 32);
+    finish();
+    expect(out.get()[31] == 38, "wrong sum");
+}
+
+// One pointer for all of the block's arrays, each lane in its own.
+__global__ void writeThroughOnePointer(int* out) {
+    __shared__ int first[32], second[32];
+    extern __shared__ int third[];
+    int* mine = threadIdx.x % 3 == 0 ? first : threadIdx.x % 3 == 1 ? second : third;
+    mine[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    out[threadIdx.x] = mine[threadIdx.x];
+}
+void cleanSharedArrays() {
+    Buffer<int> out(32, 0);
+    writeThroughOnePointer<<<1, 32, 32 * sizeof(int)>>>(out);
+    finish();
+    expect(out.get() == counting(32), "the arrays overlap");
+}
+
+// ---- bytes of one word that several threads write ----
+
+template <bool fixed>
+__global__ void readFirstBytes(unsigned char* out) {
+    __shared__ unsigned char bytes[128];
+    bytes[threadIdx.x] = threadIdx.x;  // fault: race-bytes
+    if (fixed) __syncthreads();
+    out[threadIdx.x] = bytes[(127 - threadIdx.x) & ~3];  // fault: race-bytes
+}
+template <bool fixed>
+void raceBytes() {
+    Buffer<unsigned char> out(128, 0);
+    readFirstBytes<fixed><<<1, 128>>>(out);
+    finish();
+    expect(out.get()[0] == 124, "wrong byte");
+}
+
+template <bool fixed>
+__global__ void readFlagOfFirstWarp(int* out) {
+    __shared__ bool done[4];
+    if (threadIdx.x % 32 == 0) done[threadIdx.x / 32] = threadIdx.x > 50;  // fault: race-flags
+    if (fixed) __syncthreads();
+    if (threadIdx.x >= 96) out[threadIdx.x] = done[0];  // fault: race-flags
+}
+template <bool fixed>
+void raceFlags() {
+    Buffer<int> out(128, 255);
+    readFlagOfFirstWarp<fixed><<<1, 128>>>(out);
+    finish();
+    expect(out.get()[127] == 0, "wrong flag");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1871,6 +1939,9 @@ const Program programs[] = {
     TWINS("refused-call", refusedCall),
     TWINS("device-pointer-on-host", devicePointerOnHost),
     TWINS("host-pointer-in-kernel", hostPointerInKernel),
+    TWINS("shared-neighbour", sharedNeighbour),
+    TWINS("race-bytes", raceBytes),
+    TWINS("race-flags", raceFlags),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1903,6 +1974,7 @@ const Program programs[] = {
     {"clean-shuffle-garbage", cleanShuffleGarbage, true},
     {"clean-error-looked-at", cleanErrorLookedAt, true},
     {"clean-managed-variable", cleanManagedVariable, true},
+    {"clean-shared-arrays", cleanSharedArrays, true},
 };
 
 }  // namespace
