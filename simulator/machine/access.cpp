@@ -191,17 +191,17 @@ void observe_lane(Warp& w, const Instruction& in, Reach& r, int l, int bytes, bo
     Region* region = r.region[l];
     if (!region || region->kind == RegionKind::Constant) return;
     uint64_t offset = r.address[l] - region->base;
-    if (reads && region->tracked && region->written.none(offset, bytes)) {
+    if (reads && region->uninitialised(offset, bytes)) {
         report(w, in, l,
                {"uninitialised read", say("The thread reads ", bytes, " bytes that nothing has written."),
                 place_in(*region, offset)});
-        region->written.set(offset, bytes);
+        if (region->tracked) region->written.set(offset, bytes);
     }
     if (writes && region->tracked) region->written.set(offset, bytes);
     if (r.owner[l] && r.owner[l]->copies_in_flight) check_in_flight(w, in, r, l, bytes);
     if (races_on && r.owner[l] && r.owner[l] != w.block)
         r.owner[l]->remote[w.grid_id] = {&w, &in, l, w.clock.time};
-    if (races_on && region->kind != RegionKind::Internal)
+    if (races_on && region->kind != RegionKind::Internal && region->kind != RegionKind::Heap)
         check_race(w, in, {*region, r.owner[l], offset, bytes, l, writes, in.strong});
 }
 

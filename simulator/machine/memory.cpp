@@ -21,7 +21,7 @@ constexpr size_t DEVICE_RANGE = size_t{1} << 40;
 /// Memory that only the device reaches.
 bool lies_on_device(RegionKind kind) {
     return kind == RegionKind::Device || kind == RegionKind::Variable || kind == RegionKind::Constant ||
-           kind == RegionKind::Internal;
+           kind == RegionKind::Heap || kind == RegionKind::Internal;
 }
 bool counts_as_device(RegionKind kind) {
     return kind == RegionKind::Device || kind == RegionKind::Managed;
@@ -57,6 +57,25 @@ bool ByteBits::none_of_many(size_t at, size_t bytes) const {
     bool none = true;
     for_words(at, bytes, [&](size_t word, uint64_t bits) { return none = !(words_[word] & bits); });
     return none;
+}
+
+namespace {
+/// What eight bytes hold that nothing has written, by their place. No program is likely to write just that.
+uint64_t pattern(uint64_t place) {
+    uint64_t x = (place + 1) * 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    return x ^ x >> 27;
+}
+}  // namespace
+
+bool Region::holds_pattern(uint64_t offset, size_t bytes) const {
+    for (uint64_t place = offset / 8; place * 8 < offset + bytes; ++place) {
+        uint64_t here;
+        if (place * 8 + 8 > size || place * 8 + 8 > POISON_LIMIT) return false;
+        std::memcpy(&here, data + place * 8, 8);
+        if (here != pattern(place)) return false;
+    }
+    return true;
 }
 
 Memory::Memory() {
@@ -99,6 +118,13 @@ Region* Memory::allocate(size_t bytes, RegionKind kind, const std::string& what)
         region->what += say(" #", ++serial_);
         region->tracked = true;
         region->written.reset(bytes);
+    }
+    if (kind == RegionKind::Managed || kind == RegionKind::Host) {
+        region->patterned = true;
+        for (uint64_t place = 0; place * 8 + 8 <= std::min(bytes, POISON_LIMIT); ++place) {
+            const uint64_t x = pattern(place);
+            std::memcpy(data + place * 8, &x, 8);
+        }
     }
     if (counts_as_device(kind)) in_use_ += bytes;
     for (auto it = freed_.lower_bound(region->base); it != freed_.end() && it->first < region->base + bytes;)
@@ -187,10 +213,13 @@ bool Memory::was_freed(const void* pointer) const {
     return freed_.count(reinterpret_cast<uint64_t>(pointer));
 }
 
-std::vector<const Region*> Memory::device_leaks() const {
+std::vector<const Region*> Memory::leaks(bool all) const {
     std::vector<const Region*> leaks;
-    for (const auto& [base, region] : regions_)
-        if (counts_as_device(region->kind) && !region->variable) leaks.push_back(region.get());
+    for (const auto& [base, region] : regions_) {
+        bool more = region->kind == RegionKind::Host || region->kind == RegionKind::Heap;
+        if (!region->variable && (counts_as_device(region->kind) || (all && more)))
+            leaks.push_back(region.get());
+    }
     return leaks;
 }
 

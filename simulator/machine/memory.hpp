@@ -54,6 +54,12 @@ class Shadow {
         if (!pages_[page]) pages_[page] = std::make_unique<ShadowWord[]>(PAGE);
         return pages_[page][index % PAGE];
     }
+    /// Calls f for each word that has one.
+    template <class F>
+    void for_each(F f) {
+        for (auto& page : pages_)
+            for (size_t k = 0; page && k < PAGE; ++k) f(page[k]);
+    }
     /// The last write of each byte of a word of which the threads write parts.
     std::unordered_map<size_t, std::array<AccessRecord, 4>> byte_writes;
 
@@ -69,6 +75,7 @@ enum class RegionKind : uint8_t {
     RegisteredHost,
     Variable,
     Constant,
+    Heap,
     Internal,
     Shared
 };
@@ -81,6 +88,8 @@ struct Region {
     std::string what;       ///< "cudaMalloc", "__device__ variable x"
     bool variable = false;  ///< of the program, never freed
     bool tracked = false;   ///< are its written bytes known?
+    bool patterned =
+        false;  ///< does memory that nothing has written hold a pattern? (The host's writes are not seen.)
     ByteBits written;
     Shadow shadow;
     const std::vector<SharedVariable>* variables = nullptr;  ///< of shared memory
@@ -95,7 +104,10 @@ struct Region {
         const SharedVariable* v = variable_at(offset);
         return v && offset + bytes <= static_cast<uint64_t>(v->end);
     }
-    bool uninitialised(uint64_t offset, size_t bytes) const { return tracked && written.none(offset, bytes); }
+    bool uninitialised(uint64_t offset, size_t bytes) const {
+        return tracked ? written.none(offset, bytes) : patterned && holds_pattern(offset, bytes);
+    }
+    bool holds_pattern(uint64_t offset, size_t bytes) const;
 };
 
 /// All memory that kernels and copies may name. The addresses of the device's own lie in a range that the host may not
@@ -124,7 +136,8 @@ class Memory {
     std::string freed(uint64_t address) const;
     bool was_freed(const void* pointer) const;
     size_t in_use() const { return in_use_; }
-    std::vector<const Region*> device_leaks() const;
+    /// What was never freed: device memory; with `all` the host's and that of kernels, too.
+    std::vector<const Region*> leaks(bool all) const;
 
  private:
     struct Freed {

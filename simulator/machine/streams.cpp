@@ -120,6 +120,22 @@ void host_waits_for_all() {
     for (auto& [id, clock] : state().clocks) merge(state().host, clock);
 }
 
+void free_by_operation(int operation, Region& region) {
+    const Operation* op = by_number(operation);
+    if (!races_on || !op || state().streams == 0) return;
+    const uint32_t safe = ordered_before(operation);
+    uint32_t unordered = 0;
+    region.shadow.for_each([&](const ShadowWord& s) {
+        for (const AccessRecord& x : {s.write, s.read[0], s.read[1]})
+            if (x.time >= safe && !operations_ordered(x.time, operation)) unordered = x.time;
+    });
+    if (unordered)
+        report_host(op->name, {"stream order",
+                               say("It frees memory that ", operation_name(unordered),
+                                   " uses in another stream, and nothing orders the two."),
+                               name_of(region)});
+}
+
 void touch_by_operation(int operation, Region& region, uint64_t offset, size_t bytes, bool write) {
     const Operation* op = by_number(operation);
     if (!races_on || !op || state().streams == 0 || bytes == 0) return;

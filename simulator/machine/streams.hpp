@@ -32,4 +32,6 @@ void host_waits_for_all();
 
 /// A copy's or memset's access to device memory: reports a conflict with an unordered operation.
 void touch_by_operation(int operation, Region& region, uint64_t offset, size_t bytes, bool write);
+/// A stream-ordered free: reports a conflict with an unordered operation on the region.
+void free_by_operation(int operation, Region& region);
 }  // namespace ladder

@@ -105,7 +105,7 @@ void call_runtime(Warp& w, const Instruction& in) {
         stop(w, in, ERROR_ASSERT, {"assertion failed", sentence}, std::popcount(w.mask));
     } else if (name == "malloc") {
         set_result([&](int l) {
-            Region* r = memory().allocate(argument(w, in, 0, l), RegionKind::Internal, "malloc in a kernel");
+            Region* r = memory().allocate(argument(w, in, 0, l), RegionKind::Heap, "malloc in a kernel");
             return r ? r->base : 0;
         });
     } else if (name == "free") {

@@ -161,9 +161,14 @@ bool switched(const char* name, bool normally) {
 void at_end(int status, void*) {
     const bool sound = status == 0 && fault_count() == 0;
     if (status == 0) report_ignored_errors();
-    if (sound && switched("LADDER_SIMULATOR_LEAKS", true))
-        for (const Region* region : memory().device_leaks())
+    if (sound && switched("LADDER_SIMULATOR_LEAKS", true)) {
+        const char* value = std::getenv("LADDER_SIMULATOR_LEAKS");
+        const bool all = value && !std::strcmp(value, "all");
+        for (const Region* region : memory().leaks(all))
             report_host("exit of the program", {"leak", "The memory was never freed.", name_of(*region)});
+        for (const std::string& handles : all ? handle_leaks() : std::vector<std::string>())
+            report_host("exit of the program", {"leak", "They were never destroyed.", handles});
+    }
     if (switched("LADDER_SIMULATOR_REPORT", false)) print_profiles();
     print_fault_summary();
     std::fflush(nullptr);

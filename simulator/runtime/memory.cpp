@@ -71,7 +71,7 @@ cudaError_t copy_row(void* to, const void* from, size_t bytes, cudaMemcpyKind ki
         return e;
     uint64_t to_offset = target ? reinterpret_cast<uint64_t>(to) - target->base : 0;
     uint64_t from_offset = source ? reinterpret_cast<uint64_t>(from) - source->base : 0;
-    if (source && source->uninitialised(from_offset, bytes)) {
+    if (source && source->tracked && source->uninitialised(from_offset, bytes)) {
         report_host(call, {"uninitialised read", say("It copies ", bytes, " bytes that nothing has written."),
                            place_in(*source, from_offset)});
         source->written.set(from_offset, bytes);
@@ -159,9 +159,14 @@ cudaError_t cudaFree(void* p) {
     host_waits_for_all();
     return release(p, "cudaFree", RegionKind::Device, RegionKind::Managed);
 }
-cudaError_t cudaFreeAsync(void* p, cudaStream_t) {
+cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
     Entry entry;
-    return release(p, "cudaFreeAsync", RegionKind::Device, RegionKind::Device);
+    auto run = [p](int operation) {
+        Region* region = memory().beginning_at(p);
+        if (region && operation) free_by_operation(operation, *region);
+        return release(p, "cudaFreeAsync", RegionKind::Device, RegionKind::Device);
+    };
+    return stream_of(stream).capture ? run(0) : submit(stream, "cudaFreeAsync", run);
 }
 cudaError_t cudaFreeHost(void* p) {
     Entry entry;

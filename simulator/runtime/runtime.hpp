@@ -68,6 +68,9 @@ cudaError_t run_launch(Launch l, int operation);
 /// The driver's cuTensorMapEncodeTiled.
 void* tensor_map_encoder();
 
+/// Streams and events that were never destroyed, in words.
+std::vector<std::string> handle_leaks();
+
 CUstream_st& stream_of(cudaStream_t stream);
 /// The device of the calling thread, and that of a stream: the default stream is the current device's. (It is
 /// one for all devices here, so that some orders between devices are not missed where they should be.)

@@ -23,6 +23,13 @@ bool known(cudaEvent_t event) {
 }
 }  // namespace
 
+std::vector<std::string> handle_leaks() {
+    std::vector<std::string> leaks;
+    if (size_t n = streams().size()) leaks.push_back(say(n, n == 1 ? " stream" : " streams"));
+    if (size_t n = events().size()) leaks.push_back(say(n, n == 1 ? " event" : " events"));
+    return leaks;
+}
+
 CUstream_st& stream_of(cudaStream_t stream) {
     if (stream == cudaStreamPerThread) {
         static auto* of_thread = new CUstream_st{create_stream(true)};

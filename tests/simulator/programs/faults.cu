@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <cuda/atomic>
 #include <cuda/barrier>
@@ -1861,6 +1862,59 @@ void raceFlags() {
     expect(out.get()[127] == 0, "wrong flag");
 }
 
+// ---- memory that both sides write ----
+
+template <bool fixed>
+__global__ void readManaged(const int* in, int* out) {
+    out[threadIdx.x] = in[threadIdx.x];  // fault: uninitialised-managed
+}
+template <bool fixed>
+void uninitialisedManaged() {
+    int* data = nullptr;
+    call(cudaMallocManaged(&data, 32 * sizeof(int)));
+    if (fixed) std::iota(data, data + 32, 0);
+    Buffer<int> out(32, 0);
+    readManaged<fixed><<<1, 32>>>(data, out);
+    finish();
+    expect(out.get() == counting(32), "wrong values");
+    call(cudaFree(data));
+}
+
+// ---- frees in the order of streams ----
+
+template <bool fixed>
+void streamFreesUsed() {
+    Stream a, b;
+    Event written;
+    int* data = nullptr;
+    call(cudaMallocAsync(&data, 128, a));
+    writeOnes<<<1, 32, 0, a>>>(data);
+    if (fixed) {
+        call(cudaEventRecord(written, a));
+        call(cudaStreamWaitEvent(b, written));
+    }
+    call(cudaFreeAsync(data, b));
+    finish();
+}
+
+// ---- leaks of all kinds, where they are asked for ----
+
+template <bool fixed>
+void leakOfHandles() {
+    setenv("LADDER_SIMULATOR_LEAKS", "all", 1);
+    cudaEvent_t event;
+    call(cudaEventCreate(&event));
+    if (fixed) call(cudaEventDestroy(event));
+}
+
+template <bool fixed>
+void leakOfPinned() {
+    setenv("LADDER_SIMULATOR_LEAKS", "all", 1);
+    int* data = nullptr;
+    call(cudaMallocHost(&data, 128));
+    if (fixed) call(cudaFreeHost(data));
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1942,6 +1996,10 @@ const Program programs[] = {
     TWINS("shared-neighbour", sharedNeighbour),
     TWINS("race-bytes", raceBytes),
     TWINS("race-flags", raceFlags),
+    TWINS("uninitialised-managed", uninitialisedManaged),
+    TWINS("stream-frees-used", streamFreesUsed),
+    TWINS("leak-of-handles", leakOfHandles),
+    TWINS("leak-of-pinned", leakOfPinned),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
