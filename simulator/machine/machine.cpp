@@ -19,13 +19,17 @@ class Scheduler {
 
     void run() {
         while (next_ < total_ || !live_.empty()) {
-            if (live_.empty() || stalled_) start_cluster();
+            // More and more at a time, where all wait for blocks that have not started.
+            const size_t more = live_.empty() ? 1 : stalled_ && has_room() ? 1 + live_.size() / 16 : 0;
+            for (size_t k = 0; k < more && (live_.empty() || has_room()); ++k) start_cluster();
             while (launch_.cooperative && next_ < total_) start_cluster();
             round();
         }
     }
 
  private:
+    bool has_room() const { return live_.size() + launch_.cluster_size() <= launch_.resident; }
+
     void start_cluster() {
         if (next_ >= total_) return;
         unsigned c = next_++;
@@ -63,14 +67,19 @@ class Scheduler {
         }
         retire();
         stalled_ = !live_.empty();
-        if (any_progress || next_ < total_) {
+        if (any_progress || (next_ < total_ && has_room())) {
             idle_ = 0;
             rounds_ = 0;
             return;
         }
         idle_ += done;
         if ((done == 0 || ++rounds_ % IDLE_ROUNDS == 0) && release_spinning()) return;
-        if (done == 0 || idle_ > IDLE_LIMIT) live_.front()->deadlock();
+        const bool waiting = next_ < total_;
+        if (done != 0 && idle_ <= (waiting ? IDLE_LIMIT / 10 : IDLE_LIMIT)) return;
+        live_.front()->deadlock(waiting ? say(" ", (total_ - next_) * launch_.cluster_size(),
+                                              " blocks have not started: an H200 holds ", launch_.resident,
+                                              " of this kernel at once.")
+                                        : "");
     }
 
     void retire() {
@@ -220,7 +229,7 @@ bool Cluster::complete_if_full() {
     return true;
 }
 
-void Block::deadlock() {
+void Block::deadlock(const std::string& besides) {
     auto stuck = std::find_if(warps.begin(), warps.end(), [](Warp& w) {
         return !w.done() && (w.poll || std::any_of(w.paths.begin(), w.paths.end(),
                                                    [](const Path& p) { return p.barrier >= 0; }));
@@ -230,7 +239,7 @@ void Block::deadlock() {
     Warp& w = *stuck;
     auto waiting =
         std::find_if(w.paths.rbegin(), w.paths.rend(), [](const Path& p) { return p.barrier >= 0; });
-    bool waits = waiting != w.paths.rend();
+    bool waits = waiting != w.paths.rend() && (besides.empty() || !w.poll);
     const Instruction& in = waits       ? waiting->instruction()
                             : w.poll    ? *w.poll
                             : w.running ? w.code[w.pc]
@@ -246,7 +255,7 @@ void Block::deadlock() {
         sentence =
             "The mbarrier's phase never completes: fewer threads arrive, or fewer bytes, than it waits for.";
     }
-    report(w, in, waits ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence});
+    report(w, in, waits ? std::countr_zero(waiting->mask) : 0, {"deadlock", sentence + besides});
     throw LaunchStop{ERROR_LAUNCH_TIMEOUT};
 }
 

@@ -65,7 +65,7 @@ struct Block {
     bool complete_barriers();
     void check_members(int barrier, Warp& member);
     void check_remote();
-    [[noreturn]] void deadlock();
+    [[noreturn]] void deadlock(const std::string& besides = "");
 };
 
 struct Cluster {
@@ -82,6 +82,7 @@ struct Launch {
     std::string name;
     unsigned grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, cluster[3] = {1, 1, 1};
     bool cooperative = false, clustered = false;
+    size_t resident = ~size_t{0};  ///< blocks that an H200 holds at once
     size_t dynamic_shared = 0;
     std::vector<char> parameters;
     uint64_t grid_barrier = 0;

@@ -161,7 +161,10 @@ void pass_on(const Warp& w, const Known& known, uint32_t time, GridClock& to) {
 }  // namespace
 
 void publish(Warp& w, const void* where) {
-    if (!w.clock.fenced) return;
+    WarpClock& c = w.clock;
+    if (!c.fenced || (c.published_to == where && c.published_time == c.fence_time)) return;
+    c.published_to = where;
+    c.published_time = c.fence_time;
     SyncLocation& s = w.block->launch->sync[where];
     pass_on(w, w.clock.fenced_known, w.clock.fence_time, s.clock);
     ++s.version;
@@ -229,6 +232,7 @@ void sync_warps(const std::vector<Warp*>& warps) {
         w->clock.known = all;
         if (!any_fenced) continue;
         w->clock.fenced = true;
+        w->clock.published_to = nullptr;
         w->clock.fenced_known = fenced;
         raise(w->clock.fence_time, fenced.siblings[w->id]);
     }

@@ -37,8 +37,11 @@ struct WarpClock {
     bool fenced = false;
     uint32_t fence_time = 0;
     Known fenced_known;
+    // The newest that came from, and went to, a location: a loop that polls it need not do so again.
     const void* acquired_from = nullptr;
     uint64_t acquired_version = 0;
+    const void* published_to = nullptr;
+    uint32_t published_time = 0;
 };
 
 /// Release and acquire through memory: what is known to those who read a location.

@@ -108,7 +108,9 @@ cudaError_t check_launch(Launch& l) {
     }
     if (!volume(c) || volume(c) > 16 || g[0] % c[0] || g[1] % c[1] || g[2] % c[2])
         return cudaErrorInvalidClusterSize;
-    uint64_t resident = uint64_t{MULTIPROCESSORS} * occupancy(f, threads, l.dynamic_shared);
+    const int each = occupancy(f, threads, l.dynamic_shared);
+    if (each > 0) l.resident = D::H200_MULTIPROCESSORS * each;
+    uint64_t resident = uint64_t{MULTIPROCESSORS} * each;
     if (l.cooperative && volume(g) > resident) return cudaErrorCooperativeLaunchTooLarge;
     std::set<const Function*> seen;
     const Instruction* in = find_not_simulated(f, seen);

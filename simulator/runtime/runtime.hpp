@@ -41,6 +41,8 @@ struct DeviceLimits {
     static constexpr int BLOCKS_PER_MULTIPROCESSOR = 32, CLUSTER_BLOCKS = 8;
     static constexpr int SHARED = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_PER_MULTIPROCESSOR = 228 << 10;
     static constexpr int SHARED_RESERVED = 1 << 10, L2 = 60 << 20, CONSTANT = 64 << 10;
+    static constexpr int H200_MULTIPROCESSORS =
+        132;  ///< of the chip; the simulator's device says that it has fewer
     static constexpr int GRID_X = 2147483647, GRID_YZ = 65535, BLOCK_Z = 64;
 };
 

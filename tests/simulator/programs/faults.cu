@@ -1915,6 +1915,27 @@ void leakOfPinned() {
     if (fixed) call(cudaFreeHost(data));
 }
 
+// ---- a grid-wide barrier made by hand, of more blocks than fit the chip ----
+
+__global__ void meetAllBlocks(int* arrived, int* out) {
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1);
+        while (atomicAdd(arrived, 0) < gridDim.x) continue;  // fault: deadlock-grid
+        __threadfence();
+    }
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+template <bool fixed>
+void deadlockGrid() {
+    const int blocks = fixed ? 200 : 300;  // two of 1024 threads on each of an H200's 132 multiprocessors
+    Buffer<int> arrived(1, 0), out(300 * 1024, 0);
+    meetAllBlocks<<<blocks, 1024>>>(arrived, out);
+    finish();
+    expect(out.get()[200 * 1024 - 1] == 1, "nothing was written");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -2000,6 +2021,7 @@ const Program programs[] = {
     TWINS("stream-frees-used", streamFreesUsed),
     TWINS("leak-of-handles", leakOfHandles),
     TWINS("leak-of-pinned", leakOfPinned),
+    TWINS("deadlock-grid", deadlockGrid),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
