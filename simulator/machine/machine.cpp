@@ -199,7 +199,7 @@ void Block::check_remote() {
     for (auto& [number, access] : remote) {
         bool known = std::any_of(warps.begin(), warps.end(), [&, n = number, time = access.time](Warp& w) {
             return w.clock.known.others && n < w.clock.known.others->size() &&
-                   time < (*w.clock.known.others)[n];
+                   (*w.clock.known.others)[n].knows(time, access.lane);
         });
         if (!known)
             report(*access.warp, *access.in, access.lane,

@@ -19,7 +19,7 @@ void raise(uint32_t& a, uint32_t b) {
 
 void merge(GridClock& into, const GridClock& from) {
     if (into.size() < from.size()) into.resize(from.size());
-    for (size_t k = 0; k < from.size(); ++k) raise(into[k], from[k]);
+    for (size_t k = 0; k < from.size(); ++k) into[k].raise(from[k]);
 }
 void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const GridClock>& from) {
     if (!from || into == from) return;
@@ -33,7 +33,7 @@ void merge(std::shared_ptr<const GridClock>& into, const std::shared_ptr<const G
 }
 
 void merge(Known& into, const Known& from) {
-    for (int k = 0; k < WARPS_PER_BLOCK; ++k) raise(into.siblings[k], from.siblings[k]);
+    for (int k = 0; k < WARPS_PER_BLOCK; ++k) into.siblings[k].raise(from.siblings[k]);
     merge(into.others, from.others);
 }
 
@@ -50,6 +50,14 @@ uint32_t known_by_lane(const WarpClock& c, int lane, int other) {
     return c.lane_known ? std::max(c.lanes_known, (*c.lane_known)[lane][other]) : c.lanes_known;
 }
 
+std::array<std::array<uint32_t, LANES>, LANES>& lane_clocks(WarpClock& c) {
+    if (!c.lane_known) {
+        c.lane_known = std::make_unique<std::array<std::array<uint32_t, LANES>, LANES>>();
+        for (auto& row : *c.lane_known) row.fill(0);
+    }
+    return *c.lane_known;
+}
+
 /// Is an earlier access known to this lane to be over?
 inline bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
     const Block& b = *w.block;
@@ -59,12 +67,12 @@ inline bool ordered(const Warp& w, const AccessRecord& x, const LaneAccess& a) {
                operations_ordered(x.time, b.launch->operation);
     int warp = x.thread / LANES, lane = x.thread % LANES;
     if (x.block == b.index) {
-        if (warp != w.id) return x.time < w.clock.known.siblings[warp];
+        if (warp != w.id) return w.clock.known.siblings[warp].knows(x.time, lane);
         return lane == a.lane || x.time < known_by_lane(w.clock, a.lane, lane);
     }
     uint32_t id = x.block * b.launch->warps_per_block + warp;
     auto& others = w.clock.known.others;
-    return others && id < others->size() && x.time < (*others)[id];
+    return others && id < others->size() && (*others)[id].knows(x.time, lane);
 }
 
 void report_race(Warp& w, const Instruction& in, const LaneAccess& a, const AccessRecord& x,
@@ -142,20 +150,38 @@ void start_clock(Warp& w) {
     w.clock.time = w.block->start_time;
 }
 
+void WarpTime::raise_lane(const WarpTime& other) {
+    if (lane_time <= all || lane == other.lane) {
+        lane_time = lane_time > all ? std::max(lane_time, other.lane_time) : other.lane_time;
+        lane = other.lane;
+    } else if (other.lane_time > lane_time) {
+        all = std::max(all, lane_time);
+        lane_time = other.lane_time;
+        lane = other.lane;
+    } else {
+        all = std::max(all, other.lane_time);
+    }
+}
+
+// A fence of one lane releases what that lane knows: its own accesses, and the other lanes' up to the last __syncwarp or
+// __syncthreads.
 void fence(Warp& w) {
     WarpClock& c = w.clock;
     c.time = c.fence_time = next_time();
     c.fenced = true;
     c.fenced_known = c.known;
+    const bool alone = std::has_single_bit(w.mask) && w.mask != w.alive && !c.lane_known;
+    c.fence.raise(alone ? WarpTime{c.lanes_known, c.time, static_cast<uint32_t>(w.first())}
+                        : WarpTime{c.time});
 }
 
 namespace {
 /// What a warp knows of the others, and its own time, goes to a clock of the grid.
-void pass_on(const Warp& w, const Known& known, uint32_t time, GridClock& to) {
+void pass_on(const Warp& w, const Known& known, const WarpTime& time, GridClock& to) {
     uint32_t first = first_of(*w.block), n = w.block->warps.size();
     if (to.size() < first + n) to.resize(first + n);
-    for (uint32_t k = 0; k < n; ++k) raise(to[first + k], known.siblings[k]);
-    raise(to[w.grid_id], time);
+    for (uint32_t k = 0; k < n; ++k) to[first + k].raise(known.siblings[k]);
+    to[w.grid_id].raise(time);
     if (known.others) merge(to, *known.others);
 }
 }  // namespace
@@ -166,7 +192,7 @@ void publish(Warp& w, const void* where) {
     c.published_to = where;
     c.published_time = c.fence_time;
     SyncLocation& s = w.block->launch->sync[where];
-    pass_on(w, w.clock.fenced_known, w.clock.fence_time, s.clock);
+    pass_on(w, c.fenced_known, c.fence, s.clock);
     ++s.version;
 }
 
@@ -184,23 +210,25 @@ void acquire(Warp& w, const void* where) {
 void acquire_from(Warp& w, const GridClock& clock) {
     uint32_t first = first_of(*w.block), n = w.block->warps.size();
     for (uint32_t k = 0; k < n && first + k < clock.size(); ++k)
-        raise(w.clock.known.siblings[k], clock[first + k]);
-    if (w.grid_id < clock.size()) raise(w.clock.lanes_known, clock[w.grid_id]);
+        w.clock.known.siblings[k].raise(clock[first + k]);
+    if (w.grid_id < clock.size()) {
+        const WarpTime& own = clock[w.grid_id];
+        raise(w.clock.lanes_known, own.all);
+        if (own.lane_time > w.clock.lanes_known)
+            for (auto& known : lane_clocks(w.clock)) raise(known[own.lane], own.lane_time);
+    }
     merge(w.clock.known.others, std::make_shared<const GridClock>(clock));
 }
 
 void release_to(Warp& w, GridClock& clock) {
     w.clock.time = next_time();
-    pass_on(w, w.clock.known, w.clock.time, clock);
+    pass_on(w, w.clock.known, WarpTime{w.clock.time}, clock);
 }
 
 void sync_lanes(Warp& w, Mask lanes) {
     WarpClock& c = w.clock;
     if ((lanes & w.alive) == w.alive) return new_epoch(w);
-    if (!c.lane_known) {
-        c.lane_known = std::make_unique<std::array<std::array<uint32_t, LANES>, LANES>>();
-        for (auto& row : *c.lane_known) row.fill(0);
-    }
+    lane_clocks(c);
     c.time = next_time();
     std::array<uint32_t, LANES> known{};
     for_lanes(lanes, [&](int l) {
@@ -220,11 +248,11 @@ void sync_warps(const std::vector<Warp*>& warps) {
     }
     uint32_t time = next_time();
     for (Warp* w : warps) {
-        all.siblings[w->id] = time;
+        all.siblings[w->id] = WarpTime{time};
         // What one thread has fenced counts for those that meet it at a barrier and then publish.
         if (any_fenced) {
             merge(fenced, w->clock.fenced_known);
-            raise(fenced.siblings[w->id], w->clock.fence_time);
+            fenced.siblings[w->id].raise(w->clock.fence);
         }
     }
     for (Warp* w : warps) {
@@ -234,7 +262,8 @@ void sync_warps(const std::vector<Warp*>& warps) {
         w->clock.fenced = true;
         w->clock.published_to = nullptr;
         w->clock.fenced_known = fenced;
-        raise(w->clock.fence_time, fenced.siblings[w->id]);
+        w->clock.fence.raise(fenced.siblings[w->id]);
+        raise(w->clock.fence_time, std::max(w->clock.fence.all, w->clock.fence.lane_time));
     }
 }
 

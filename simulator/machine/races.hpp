@@ -5,6 +5,7 @@
 // latest synchronisation; what another warp did before time t is known to it once it has synchronised with
 // that warp.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -18,12 +19,30 @@ namespace ladder {
 constexpr int WARPS_PER_BLOCK = 32;
 struct Block;
 
-/// For each warp of the grid: accesses before this time are known. Missing entries are 0.
-using GridClock = std::vector<uint32_t>;
+/// Which of a warp's accesses are known: those before `all`, and of one lane those before `lane_time`, too: what that
+/// lane alone has fenced.
+struct WarpTime {
+    uint32_t all = 0, lane_time = 0, lane = 0;
+    bool knows(uint32_t time, uint32_t of_lane) const {
+        return time < all || (of_lane == lane && time < lane_time);
+    }
+    void raise(const WarpTime& other) {
+        const bool same = other.lane_time == lane_time && other.lane == lane;
+        if (!same && other.lane_time > other.all) raise_lane(other);
+        all = std::max(all, other.all);
+    }
+
+ private:
+    /// The times of two lanes do not fit: then the older one counts for all lanes, so that a race may be missed, not
+    /// invented.
+    void raise_lane(const WarpTime& other);
+};
+/// For each warp of the grid. Missing entries know nothing.
+using GridClock = std::vector<WarpTime>;
 
 /// Accesses of other warps before these times are known: those of the same block, and of other blocks.
 struct Known {
-    std::array<uint32_t, WARPS_PER_BLOCK> siblings{};
+    std::array<WarpTime, WARPS_PER_BLOCK> siblings{};
     std::shared_ptr<const GridClock> others;
 };
 /// What one warp knows of the others.
@@ -36,6 +55,7 @@ struct WarpClock {
     // What a fence has released, to be passed on by the next strong store or atomic.
     bool fenced = false;
     uint32_t fence_time = 0;
+    WarpTime fence;  ///< which accesses of its own
     Known fenced_known;
     // The newest that came from, and went to, a location: a loop that polls it need not do so again.
     const void* acquired_from = nullptr;

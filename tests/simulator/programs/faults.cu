@@ -1936,6 +1936,61 @@ void deadlockGrid() {
     expect(out.get()[200 * 1024 - 1] == 1, "nothing was written");
 }
 
+// ---- a fence that only one lane makes ----
+
+template <bool fixed>
+__global__ void publishForOthers(int* data, volatile int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = 5;  // fault: fence-of-one-lane
+        if (fixed) __syncwarp();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            *flag = 1;
+        }
+    } else {
+        if (threadIdx.x == 0)
+            while (!*flag) continue;
+        __syncthreads();
+        __threadfence();
+        out[threadIdx.x] = data[threadIdx.x];  // fault: fence-of-one-lane
+    }
+}
+template <bool fixed>
+void fenceOfOneLane() {
+    Buffer<int> data(32, 0), flag(1, 0), out(32, 0);
+    publishForOthers<fixed><<<2, 32>>>(data, flag, out);
+    finish();
+    expect(out.get()[31] == 5, "the data did not arrive");
+}
+
+// Each lane publishes what is its own; and one lane what all have fenced.
+__global__ void publishOwn(int* data, int* flags, int* out) {
+    const int i = threadIdx.x;
+    if (blockIdx.x == 0) {
+        data[i] = i;
+        for (int lane = 0; lane < 32; ++lane)
+            if (i == lane) {
+                __threadfence();
+                atomicExch(&flags[i], 1);
+            }
+        data[32 + i] = i;
+        __threadfence();
+        __syncwarp();
+        if (i == 7) atomicExch(&flags[32], 1);
+    } else {
+        while (atomicAdd(&flags[31 - i], 0) == 0) continue;
+        while (atomicAdd(&flags[32], 0) == 0) continue;
+        __threadfence();
+        out[i] = data[31 - i] + data[32 + (i + 5) % 32];
+    }
+}
+void cleanPublishOwn() {
+    Buffer<int> data(64, 0), flags(33, 0), out(32, 0);
+    publishOwn<<<2, 32>>>(data, flags, out);
+    finish();
+    expect(out.get()[0] == 36, "wrong data");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -2022,6 +2077,7 @@ const Program programs[] = {
     TWINS("leak-of-handles", leakOfHandles),
     TWINS("leak-of-pinned", leakOfPinned),
     TWINS("deadlock-grid", deadlockGrid),
+    TWINS("fence-of-one-lane", fenceOfOneLane),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -2055,6 +2111,7 @@ const Program programs[] = {
     {"clean-error-looked-at", cleanErrorLookedAt, true},
     {"clean-managed-variable", cleanManagedVariable, true},
     {"clean-shared-arrays", cleanSharedArrays, true},
+    {"clean-publish-own", cleanPublishOwn, true},
 };
 
 }  // namespace
