@@ -15,7 +15,8 @@ constexpr size_t ALIGNMENT = 512, POISON_LIMIT = 64 << 20, BURIED_LIMIT = 256 <<
 constexpr size_t FREED_LIMIT = 1 << 16;  // allocations whose end is remembered
 constexpr int POISON = 0xAB;
 
-/// Addresses are given out again only when this much has been: what was freed stays known by its address for long.
+/// Addresses are given out again only when this much has been: what was freed stays known by its address
+/// for long.
 constexpr size_t DEVICE_RANGE = size_t{1} << 40;
 
 /// Memory that only the device reaches.

@@ -39,7 +39,8 @@ struct AccessRecord {
     uint8_t bytes = 0;  ///< which of the word's four bytes, as bits; a write's OTHER_BYTES, too
     uint8_t strong = 0;
 };
-/// Of a word's bytes others than those of its last write were written before, by whom Shadow::byte_writes says.
+/// Of a word's bytes others than those of its last write were written before, by whom
+/// Shadow::byte_writes says.
 constexpr uint8_t OTHER_BYTES = 16;
 struct ShadowWord {
     AccessRecord write, read[2];
@@ -110,8 +111,8 @@ struct Region {
     bool holds_pattern(uint64_t offset, size_t bytes) const;
 };
 
-/// All memory that kernels and copies may name. The addresses of the device's own lie in a range that the host may not
-/// touch, so that none is a neighbour of the host's memory and a use by the host is seen.
+/// All memory that kernels and copies may name. The addresses of the device's own lie in a range that the
+/// host may not touch, so that none is a neighbour of the host's memory and a use by the host is seen.
 class Memory {
  public:
     static constexpr size_t TOTAL = size_t{4} << 30;

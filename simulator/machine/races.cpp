@@ -163,8 +163,8 @@ void WarpTime::raise_lane(const WarpTime& other) {
     }
 }
 
-// A fence of one lane releases what that lane knows: its own accesses, and the other lanes' up to the last __syncwarp or
-// __syncthreads.
+// A fence of one lane releases what that lane knows: its own accesses, and the other lanes' up to the last
+// __syncwarp or __syncthreads.
 void fence(Warp& w) {
     WarpClock& c = w.clock;
     c.time = c.fence_time = next_time();
@@ -292,7 +292,8 @@ void check_race(Warp& w, const Instruction& in, const LaneAccess& a) {
         if (!a.write && already_seen(w, s, me)) continue;
         auto conflicts = [&](const AccessRecord& x, bool x_writes) {
             if (!x.time || !(x.bytes & me.bytes) || ordered(w, x, a)) return false;
-            // A plain load before a loop of compare-and-swaps is the common way to write one: it may read anything.
+            // A plain load before a loop of compare-and-swaps is the common way to write one: it may
+            // read anything.
             bool reads = !x_writes || !a.write;
             if (reads && (x.strong == COMPARE_AND_SWAP || me.strong == COMPARE_AND_SWAP)) return false;
             if (!x.strong || !me.strong) return true;

@@ -19,8 +19,8 @@ namespace ladder {
 constexpr int WARPS_PER_BLOCK = 32;
 struct Block;
 
-/// Which of a warp's accesses are known: those before `all`, and of one lane those before `lane_time`, too: what that
-/// lane alone has fenced.
+/// Which of a warp's accesses are known: those before `all`, and of one lane those before `lane_time`, too:
+/// what that lane alone has fenced.
 struct WarpTime {
     uint32_t all = 0, lane_time = 0, lane = 0;
     bool knows(uint32_t time, uint32_t of_lane) const {
@@ -33,8 +33,8 @@ struct WarpTime {
     }
 
  private:
-    /// The times of two lanes do not fit: then the older one counts for all lanes, so that a race may be missed, not
-    /// invented.
+    /// The times of two lanes do not fit: then the older one counts for all lanes, so that a race may be
+    /// missed, not invented.
     void raise_lane(const WarpTime& other);
 };
 /// For each warp of the grid. Missing entries know nothing.

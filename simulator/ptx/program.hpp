@@ -93,8 +93,8 @@ struct Preset {
     bool wide;
 };
 
-/// A variable in shared memory. Behind each lies a gap, so that a step past its end does not reach the next one; a
-/// multiple of 128 bytes, which moves no bank.
+/// A variable in shared memory. Behind each lies a gap, so that a step past its end does not reach the next
+/// one; a multiple of 128 bytes, which moves no bank.
 struct SharedVariable {
     std::string name;
     int begin, end;

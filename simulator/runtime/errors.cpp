@@ -10,7 +10,8 @@ std::map<std::string, cudaError_t>& ignored() {
     static auto* all = new std::map<std::string, cudaError_t>;
     return *all;
 }
-/// A program may expect these and go on without a word: an allocation that is tried, access that is there already.
+/// A program may expect these and go on without a word: an allocation that is tried, access that is
+/// there already.
 bool expected(cudaError_t error) {
     return error == cudaErrorMemoryAllocation || error == cudaErrorPeerAccessAlreadyEnabled ||
            error == cudaErrorPeerAccessNotEnabled || error == cudaErrorHostMemoryAlreadyRegistered ||

@@ -10,7 +10,7 @@
 namespace ladder {
 namespace {
 struct FatWrapper {
-    int magic, version;
+    int magic, version;  ///< 2: code that the device linker made of several files' (-rdc=true)
     const char* data;
     void* more;
 };
@@ -78,6 +78,8 @@ void** __cudaRegisterFatBinary(void* wrapper) {
     const char* why = nullptr;
     std::string text = best_ptx(static_cast<FatWrapper*>(wrapper)->data, why);
     try {
+        if (text.empty() && static_cast<FatWrapper*>(wrapper)->version == 2)
+            why = "it is relocatable device code (-rdc=true), which the simulator does not link";
         if (text.empty())
             std::fprintf(stderr, "ladder simulator: this program cannot be simulated: %s\n", why);
         else
