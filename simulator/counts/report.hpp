@@ -32,6 +32,9 @@ void report(Warp& warp, const Instruction& in, int lane, const Fault& fault, int
 /// A fault of the host program's calls.
 void report_host(const std::string& call, const Fault& fault);
 
+/// Reads the file that LADDER_SIMULATOR_SUPPRESS names, if any. A bad one ends the program with 2.
+void read_suppressions();
+
 uint64_t fault_count();
 /// Prints how often each fault was seen again.
 void print_fault_summary();

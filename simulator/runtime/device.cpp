@@ -195,6 +195,7 @@ void on_bad_access(int, siginfo_t* info, void*) {
 }
 
 [[maybe_unused]] const bool set_up = [] {
+    read_suppressions();
     struct sigaction handler = {};
     handler.sa_sigaction = on_bad_access;
     handler.sa_flags = SA_SIGINFO | SA_NODEFER;
