@@ -42,7 +42,7 @@ function(ladder_add_program source)
     endif()
     if(ARG_HOPPER)
         set(architectures 90a)
-    elseif(architectures STREQUAL "")
+    elseif("${architectures}" STREQUAL "")
         set(architectures ${ARG_MINIMUM})  # built, though for none of the GPUs that were named
     endif()
 

@@ -43,6 +43,7 @@ configure() {
     local dir=$1 first=()
     shift
     ! configured "$dir" || [[ $# -gt 0 ]] || return 0
+    mkdir -p "$dir"
     if ! configured "$dir"; then
         first=(--fresh)
         ! command -v ninja >/dev/null || first+=(-G Ninja)

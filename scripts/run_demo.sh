@@ -51,6 +51,7 @@ if [[ $installed == no && $file == "$root"/*/*.cu ]]; then
     fi
 fi
 
+[[ $file$build != *\$* ]] || usage "nvcc itself takes no path with a dollar sign in it"
 set_up "$build"
 nvcc=${CUDACXX:-nvcc}
 toolkit=$(dirname "$(dirname "$(readlink -f "$(command -v "$nvcc")")")")

@@ -14,7 +14,7 @@ at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 lacking() {
     local version tool
     command -v nvcc >/dev/null || [[ -x ${CUDACXX:-} ]] || echo nvcc
-    version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p')
+    version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*//p') || true # there may be none
     at_least "${version:-0}" $oldest_cmake || echo cmake
     command -v ninja >/dev/null || echo ninja
     for tool in "$@"; do
