@@ -18,12 +18,15 @@ function(ladder_add_program source)
     set(architectures)
     foreach(arch IN LISTS CMAKE_CUDA_ARCHITECTURES)
         string(REGEX MATCH "^[0-9]+" number ${arch})
-        if(NOT number)  # all, all-major, native: nvcc's own words
+        if(NOT number)  # all, all-major, OFF: CMake's own words
             set(architectures ${CMAKE_CUDA_ARCHITECTURES})
             break()
         endif()
         if(NOT ARG_MINIMUM OR number GREATER_EQUAL ARG_MINIMUM)
-            list(APPEND architectures ${number}-real)
+            if(NOT arch MATCHES "-")  # else the user has said which of the two
+                string(APPEND arch -real)
+            endif()
+            list(APPEND architectures ${arch})
             list(APPEND numbers ${number})
         endif()
     endforeach()
@@ -39,14 +42,15 @@ function(ladder_add_program source)
     endif()
     if(ARG_HOPPER)
         set(architectures 90a)
-    elseif(NOT architectures)
+    elseif("${architectures}" STREQUAL "")
         set(architectures ${ARG_MINIMUM})  # built, though for none of the GPUs that were named
     endif()
 
     add_executable(${target} ${source})
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME ${name}
-        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${family}
+        RUNTIME_OUTPUT_DIRECTORY ${cuda_ladder_BINARY_DIR}/${family}
+        INSTALL_RPATH_USE_LINK_PATH ON
         CUDA_ARCHITECTURES "${architectures}"
         CUDA_RUNTIME_LIBRARY Shared)
     target_compile_options(${target} PRIVATE

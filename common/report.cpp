@@ -20,7 +20,12 @@
 #include <numeric>
 #include <sstream>
 
+#if __has_include("revision.hpp")
 #include "revision.hpp"
+#else  // built by a line of nvcc, without CMake
+#define LADDER_REVISION "unknown"
+#define LADDER_COMPILER "unknown"
+#endif
 
 namespace {
 

@@ -1,6 +1,7 @@
 #include "simulation.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <vector>
 
 namespace {
@@ -58,10 +58,22 @@ std::string simulation::start(char** argv) {
     const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
     const fs::path library =
         fs::absolute(chosen ? fs::path(chosen) : here.parent_path() / "simulator/libladder_simulator.so");
-    if (!fs::exists(library))
-        return fmt::format("--simulate: {} is not there (build the target ladder_simulator)",
+    // exec keeps the process id: with this one's in the mark, this is the second start, and the first had no effect.
+    const char* mark = "LADDER_SIMULATOR_STARTED";
+    const std::string self = std::to_string(getpid());
+    if (const char* started = std::getenv(mark); started && started == self)
+        return fmt::format("--simulate: {} cannot be preloaded: is it the simulator, built for this machine?",
                            library.string());
-    setenv("LD_PRELOAD", library.c_str(), 1);
+    const int file = open(library.c_str(), O_RDONLY);  // stays open over exec
+    if (file < 0)
+        return fmt::format("--simulate: {}: {} (build the target ladder_simulator)", library.string(),
+                           std::strerror(errno));
+    // LD_PRELOAD is split at spaces and colons and knows $ORIGIN: the path itself may have all of them.
+    std::string preload = fmt::format("/proc/self/fd/{}", file);
+    if (const char* others = std::getenv("LD_PRELOAD"); others && *others)
+        preload = fmt::format("{}:{}", others, preload);
+    setenv("LD_PRELOAD", preload.c_str(), 1);
+    setenv(mark, self.c_str(), 1);
     execv("/proc/self/exe", argv);
     return fmt::format("--simulate: cannot start the program again: {}", std::strerror(errno));
 }
@@ -104,12 +116,15 @@ std::string simulation::explain() {
         const auto& c = l.counts;
         text += fmt::format("  {}:{}  {}\n", std::filesystem::path(l.file).filename().string(), l.line,
                             source_line(l.file, l.line));
-        for (int k = 0; k < 4; ++k)
-            if (const LadderSimulatorTraffic& t = c.traffic[k]; t.requests)
-                text += fmt::format("      {}s: {:.2f} {} a request (ideal {:.2f}, {} requests)\n",
-                                    LADDER_SIMULATOR_TRAFFIC[k].name, per_request(t.units, t.requests),
-                                    LADDER_SIMULATOR_TRAFFIC[k].unit, per_request(t.ideal, t.requests),
-                                    t.requests);
+        for (int k = 0; k < 4; ++k) {
+            const LadderSimulatorTraffic& t = c.traffic[k];
+            if (!t.requests) continue;
+            std::string name = LADDER_SIMULATOR_TRAFFIC[k].name;
+            std::replace(name.begin(), name.end(), '_', ' ');
+            text += fmt::format("      {}s: {:.2f} {} a request (ideal {:.2f}, {} requests)\n", name,
+                                per_request(t.units, t.requests), LADDER_SIMULATOR_TRAFFIC[k].unit,
+                                per_request(t.ideal, t.requests), t.requests);
+        }
         if (c.divergent_branches)
             text += fmt::format("      branches: {} of {} divergent\n", c.divergent_branches, c.branches);
     }

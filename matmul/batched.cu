@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
     ladder.float_variant("sgemm", "the kernel of sgemm.cu", [](auto t) { launch_sgemm(t); });
     ladder.float_variant(
         "sgemm_folded", "the same, folded", [](auto t) { launch_sgemm(folded(t)); }, cannot_fold);
-    add_cublas(ladder, "cublas", "cuBLAS's StridedBatched: the peer", [](const auto& t) { return t; });
+    add_cublas(ladder, "cublas", "cuBLAS's StridedBatched: the baseline", [](const auto& t) { return t; });
     add_cublas(
         ladder, "cublas_folded", "cuBLAS's gemm, folded", [](const auto& t) { return folded(t); },
         cannot_fold);

@@ -1,11 +1,11 @@
-// cublas.cuh: the peer of this family, cuBLAS's gemm in the type's own precision (no TF32).
+// cublas.cuh: the baseline of this family, cuBLAS's gemm in the type's own precision (no TF32).
 #pragma once
 #include "matmul.cuh"
 
 #ifdef LADDER_HAS_CUBLAS
 #include <cublas_v2.h>
 
-namespace cublas_peer {
+namespace cublas_baseline {
 
 inline void check(cublasStatus_t status) {
     if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
@@ -41,7 +41,7 @@ void launch(const Task<T>& t) {
                           t.stride_a, &t.beta, t.c, ldc, t.stride_c, t.batch));
 }
 
-}  // namespace cublas_peer
+}  // namespace cublas_baseline
 #endif
 
 /// Adds cublasSgemm / cublasDgemm (for a batch, its StridedBatched), or the reason why it is not there. `as` is the work
@@ -49,8 +49,8 @@ void launch(const Task<T>& t) {
 template <typename As>
 void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Matmul::Obstacle obstacle = {}) {
 #ifdef LADDER_HAS_CUBLAS
-    ladder.peer(
-        name, note, [=](const auto& t) { cublas_peer::launch(as(t)); },
+    ladder.baseline(
+        name, note, [=](const auto& t) { cublas_baseline::launch(as(t)); },
         [=](const Matmul::Job& job) -> std::string {
             if (simulated()) return "a library's machine code is not simulated";
             if (std::max({job.shape.a.ld, job.shape.b.ld, job.shape.c.ld}) > INT32_MAX)
@@ -59,10 +59,10 @@ void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Matmu
         });
 #else
     (void)as, (void)obstacle;
-    ladder.peer(
+    ladder.baseline(
         name, note, [](const auto&) {}, [](const Matmul::Job&) { return "built without cuBLAS"; });
 #endif
 }
 inline void add_cublas(Matmul& ladder) {
-    add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the peer", [](const auto& t) { return t; });
+    add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the baseline", [](const auto& t) { return t; });
 }

@@ -7,7 +7,7 @@
 //         the neighbouring warp finds that in the cache.  random: any word.
 // structs: one field of particles that have eight: an array of structs against a struct of arrays.
 // wide_B: 4, 8 and 16 bytes a thread: 128, 256 and 512 bytes a request.
-// sectors: a request, by arithmetic. The simulator counts the same, and so does ncu (scripts/profile.sh).
+// sectors: a request, by arithmetic. The simulator counts the same, and so does ncu (scripts/profile.py).
 // Checked: the sum of what each warp reads.
 // Text 2, transactions of 32 and 128 bytes, aligned and coalesced access.
 #include <algorithm>

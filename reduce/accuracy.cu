@@ -170,9 +170,10 @@ int measure(Program& program, int64_t n) {
     const auto expected = reference(Sum<float>(), input.data(), n, 1);
     const double exact = static_cast<double>(expected.value) + expected.rest;
     ReadCeiling<float> read(input, in, program.device.multiprocessors);
-    Problem problem = program.problem("sum of " + std::to_string(n) + " float");
-    problem.bytes = 4.0 * static_cast<double>(n);
-    problem.working_set = problem.bytes;
+    Problem problem = program.problem();
+    problem.headline = "sum of " + std::to_string(n) + " float";
+    problem.working_set = 4.0 * static_cast<double>(n);
+    problem.rates = {{"GB/s", problem.working_set}};
     problem.ceiling = "read";
     problem.poison = [&] {
         result.poison();

@@ -1,4 +1,4 @@
-// cub.cuh: the peer of this family, the reductions of CUB, which comes with the CUDA toolkit.
+// cub.cuh: the baseline of this family, the reductions of CUB, which comes with the CUDA toolkit.
 #pragma once
 #include "reduce.cuh"
 
@@ -10,7 +10,7 @@
 #define LADDER_CUB_VERSION 0
 #endif
 
-namespace cub_peer {
+namespace cub_baseline {
 
 /// One call of CUB; without a workspace it only says how large that must be.
 #if LADDER_CUB_VERSION
@@ -49,20 +49,20 @@ std::string obstacle(const Job& job) {
     return "";
 }
 
-}  // namespace cub_peer
+}  // namespace cub_baseline
 
 /// Adds CUB's Sum, Max, Min or ArgMax. The workspace is made at the first launch, which is not timed.
 template <typename Ladder>
 void add_cub(Ladder& ladder) {
-    ladder.peer(
-        "cub", "cub::DeviceReduce: the peer",
+    ladder.baseline(
+        "cub", "cub::DeviceReduce: the baseline",
         [](const auto& task) {
             static size_t bytes = 0;
             static DeviceBuffer<char>* workspace = [&] {
-                CHECK_CUDA_CALL(cub_peer::call(nullptr, bytes, task));
+                CHECK_CUDA_CALL(cub_baseline::call(nullptr, bytes, task));
                 return new DeviceBuffer<char>(std::max<int64_t>(1, static_cast<int64_t>(bytes)));
             }();
-            CHECK_CUDA_CALL(cub_peer::call(workspace->data(), bytes, task));
+            CHECK_CUDA_CALL(cub_baseline::call(workspace->data(), bytes, task));
         },
-        [](const auto& job) { return cub_peer::obstacle(job); });
+        [](const auto& job) { return cub_baseline::obstacle(job); });
 }

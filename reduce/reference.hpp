@@ -175,13 +175,17 @@ bool is_poison(const V& value) {
     return std::all_of(bytes, bytes + sizeof(V), [](unsigned char b) { return b == 0xFF; });
 }
 
+/// The bits of a value, as a number: the same bits give the same number.
 template <typename V>
-bool same_bits(const V& a, const V& b) {
-    return std::memcmp(&a, &b, sizeof(V)) == 0;
+uint64_t bits_of(const V& value) {
+    static_assert(sizeof(V) <= sizeof(uint64_t));
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(V));
+    return bits;
 }
 template <typename T>
-bool same_bits(const Found<T>& a, const Found<T>& b) {
-    return same_bits(a.value, b.value) && a.index == b.index;
+uint64_t bits_of(const Found<T>& found) {
+    return bits_of(found.value) * 0x9E3779B97F4A7C15u ^ static_cast<uint64_t>(found.index);
 }
 
 /// For a message: the number itself; of an argmax, the index.

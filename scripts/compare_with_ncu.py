@@ -27,8 +27,8 @@ NOT_COUNTED = {"tma"}  # what Hopper's copy engine moves
 SECONDS = 900
 LAUNCHES = 600  # of a program, at most: ncu takes a tenth of a second for each
 
-# ncu's name of each counter, and the simulator's (simulator_api.h). Transactions first: requests differ more easily,
-# because the chip also counts instructions that no lane takes part in.
+# ncu's name of each counter, and the simulator's (simulator_api.h). Transactions first: requests differ more
+# easily, because the chip also counts instructions that no lane takes part in.
 COUNTERS = {
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": "shared_load_wavefronts",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum": "shared_store_wavefronts",
@@ -262,7 +262,8 @@ def measure(ncu, command, what, kept, launches):
 def simulate(library, command, what):
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "launches.json"
-        # Counts only: some patterns store from several lanes to one cell, which is a race whose result nobody reads.
+        # Counts only: some patterns store from several lanes to one cell, which is a race whose result
+        # nobody reads.
         environment = dict(os.environ, LD_PRELOAD=os.path.abspath(library), LADDER_SIMULATOR_LAUNCHES=str(log),
                            LADDER_SIMULATOR_RACES="0")
         environment.pop("LADDER_PATTERNS_OUT", None)

@@ -2,15 +2,26 @@
 # sanitize.sh [--build DIR] [PROGRAM...]: compute-sanitizer's four tools over the programs (default: all of the build), on
 # a GPU: every rung once, at two odd sizes that the family declares. Peers, whose code is not ours, are left out.
 #
-# Exit code: 0 clean; 1 something was found; 77 no compute-sanitizer or no GPU.
+# Exit code: 0 clean; 1 something was found; 2 usage; 77 no compute-sanitizer or no GPU, or nothing could run.
 # shellcheck source=scripts/build.sh
-source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
+source "$(dirname "$(readlink -f "$0")")/build.sh"
 
 build=$default_build
-if [[ ${1:-} == --build ]]; then
-    build=$(realpath "$2")
-    shift 2
-fi
+case ${1:-} in
+    -h | --help)
+        help
+        exit 0
+        ;;
+    --build)
+        [[ $# -ge 2 ]] || usage "$1 needs a value"
+        build=$(realpath -m "$2")
+        shift 2
+        ;;
+esac
+[[ -f $build/programs.txt ]] || usage "$build holds no build"
+for program in "$@"; do
+    grep -qxF "$program" "$build/programs.txt" || usage "$program is not a program of $build"
+done
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 if [[ ! -x $sanitizer ]] || ! have_gpu; then
     echo "sanitize.sh: needs compute-sanitizer and a GPU" >&2
@@ -47,4 +58,5 @@ for program in "${programs[@]}"; do
     done
 done
 echo "compute-sanitizer: $passed passed, $failed failed, $skipped with something skipped"
-[[ $failed == 0 ]]
+[[ $failed == 0 ]] || exit 1
+[[ $passed -gt 0 ]] || exit 77

@@ -1,8 +1,8 @@
 // simulator_api.h: what a program may ask the simulator that it runs under.
 //
-// The simulator is loaded in the place of libcudart; a program finds these functions by dlsym(RTLD_DEFAULT,
-// name) and gets null for each on a real GPU. Plain C types only: nothing of the simulator is linked into a
-// program.
+// The simulator is loaded in the place of libcudart; a program finds these functions by
+// dlsym(RTLD_DEFAULT, name) and gets null for each on a real GPU. Plain C types only: nothing of the
+// simulator is linked into a program.
 #pragma once
 #include <cstdint>
 

@@ -229,8 +229,9 @@ void persistent(Chain& c) {
     int* x = c.x->data();
     int rounds = static_cast<int>(c.rounds);
     void* arguments[] = {&in, &x, &c.n, &rounds, &c.kernels};
-    CHECK_CUDA_CALL(cudaLaunchCooperativeKernel(advance_persistent, dim3(std::min(resident, blocks_for(c.n))),
-                                                dim3(THREADS), arguments, 0, nullptr));
+    CHECK_CUDA_CALL(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(advance_persistent),
+                                                dim3(std::min(resident, blocks_for(c.n))), dim3(THREADS),
+                                                arguments, 0, nullptr));
 }
 
 __global__ void advance_all(const int* a, int* c, int64_t n, int64_t rounds) {

@@ -1,16 +1,28 @@
 #!/usr/bin/env python3
 """The scripts: tables from records, and how the sweep and the demo treat what fails."""
+import glob
 import json
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 tables = [sys.executable, os.path.join(root, "scripts/tables.py")]
+
+
+def state(pid):
+    """A process's state by the kernel's letter; Z or X where it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(") ")[2]
+    except FileNotFoundError:
+        return "X"
 
 
 def record(**changes):
@@ -233,7 +245,75 @@ class Sweep(unittest.TestCase):
 
     def test_no_programs_is_no_success(self):
         self.assertEqual(self.sweep({})[0].returncode, 77)
-        self.assertEqual(self.sweep({"a": self.good}, "--family", "nothing")[0].returncode, 77)
+        self.assertEqual(self.sweep({"a": self.good}, "--family", "nothing")[0].returncode, 2)
+
+    def pretend(self, build, programs):
+        """A build directory of pretended programs: {"f/a": the shell script's end}."""
+        with open(os.path.join(build, "programs.txt"), "w", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in programs)
+        for name, body in programs.items():
+            path = os.path.join(build, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('#!/bin/bash\n[[ $* == *--sizes* ]] && { echo "--n 1"; exit; }\n'
+                           'for i; do [[ $before == --json ]] && out=$i; before=$i; done\n' + body)
+            os.chmod(path, 0o755)
+
+    @staticmethod
+    def writes(**changes):
+        return f"cat >\"$out\" <<'END'\n{record(**changes)}END\n"
+
+    def run_all(self, build, *arguments):
+        return [os.path.join(root, "scripts/run_all.sh"), "--no-build", "--build", build, "--out", build + "/out", *arguments]
+
+    def records(self, build, name="a-gpu"):
+        with open(f"{build}/out/{name}.jsonl", encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def test_an_interrupt_ends_at_once_keeps_what_is_there_and_resumes(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with tempfile.TemporaryDirectory(prefix="a b ") as build:
+                slow = f"echo $$ >>{build!r}/started; sleep 60\n"
+                self.pretend(build, {"f/a": self.writes(program="a"), "f/b": slow, "f/c": slow, "f/d": slow})
+                r = subprocess.Popen(self.run_all(build), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                for _ in range(200):
+                    if os.path.exists(build + "/started") and glob.glob(build + "/out/runs/*.f.a.*.code"):
+                        break
+                    time.sleep(0.1)
+                begin = time.monotonic()
+                r.send_signal(number)
+                out, err = r.communicate(timeout=30)
+                self.assertLess(time.monotonic() - begin, 10)
+                self.assertEqual(r.returncode, code, err)
+                self.assertIn("1 runs passed, 0 failed, 0 skipped", out)
+                self.assertIn("interrupted: 1 of 4 runs", out)
+                self.assertEqual([x["program"] for x in self.records(build)], ["a"])
+                with open(build + "/started", encoding="utf-8") as file:
+                    for pid in file.read().split():
+                        self.assertNotRegex(state(pid), "^[^ZX]", "a program still runs")
+                # a is not run again: it would fail now.
+                done = glob.glob(build + "/out/runs/*.f.a.*.code")[0]
+                self.pretend(build, {"f/a": "exit 1\n", **{f"f/{x}": self.writes(program=x) for x in "bcd"}})
+                os.utime(done, (time.time() + 9, time.time() + 9))
+                r = subprocess.run(self.run_all(build, "--resume"), capture_output=True, text=True, check=False)
+                self.assertEqual(r.returncode, 0, r.stdout + r.stderr)
+                self.assertEqual([x["program"] for x in self.records(build)], list("abcd"))
+
+    def test_a_family_renews_its_own_records_and_no_others(self):
+        with tempfile.TemporaryDirectory() as build:
+            first = {"f/a": self.writes(family="f", program="a", time_ms_mean=1), "g/a": self.writes(family="g", program="a", time_ms_mean=1)}
+            self.pretend(build, first)
+            subprocess.run(self.run_all(build), capture_output=True, check=True)
+            shutil.rmtree(build + "/out/runs")
+            self.pretend(build, {**first, "g/a": self.writes(family="g", program="a", time_ms_mean=2)})
+            subprocess.run(self.run_all(build, "--family", "g"), capture_output=True, check=True)
+            self.assertEqual(sorted((x["family"], x["time_ms_mean"]) for x in self.records(build)), [("f", 1), ("g", 2)])
+
+    def test_the_file_is_named_after_the_gpu_in_the_record(self):
+        with tempfile.TemporaryDirectory() as build:
+            self.pretend(build, {"f/a": self.writes(gpu="../Quadro T1000 / Max-Q")})
+            subprocess.run(self.run_all(build), capture_output=True, check=True)
+            self.assertEqual(len(self.records(build, "quadro-t1000-max-q")), 1)
 
     def test_usage(self):
         self.assertEqual(self.sweep({}, "--nonsense")[0].returncode, 2)

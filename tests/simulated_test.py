@@ -469,7 +469,7 @@ class Memory(unittest.TestCase):
 
 
 class Profile(unittest.TestCase):
-    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts/profile.sh")
+    script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "scripts/profile.py")
 
     def profile(self, *arguments):
         return subprocess.run([self.script, "--build", build, *arguments], capture_output=True, text=True, timeout=300,

@@ -6,18 +6,18 @@
 #include <functional>
 #include <sstream>
 
-#include "counts.h"
+#include "counts/profiles.hpp"
 
 namespace ladder {
 namespace {
 
-/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of the
-/// definition.
+/// The lane patterns that were measured, in their order; -1 is an inactive lane. `rand` is part of
+/// the definition.
 std::vector<std::vector<int>> measured_patterns() {
     std::vector<std::vector<int>> all;
     auto add = [&](const std::function<int(int)>& f) {
-        std::vector<int> p(kLanes);
-        for (int l = 0; l < kLanes; ++l) p[l] = f(l);
+        std::vector<int> p(LANES);
+        for (int l = 0; l < LANES; ++l) p[l] = f(l);
         all.push_back(p);
     };
     for (auto f : std::vector<int (*)(int)>{[](int l) { return l; },
@@ -65,9 +65,9 @@ std::vector<std::vector<int>> measured_patterns() {
 
 int counted(const std::vector<int>& pattern, const std::string& access) {
     int bytes = std::stoi(access.substr(access.rfind('.') + 1));
-    uint64_t address[kLanes] = {};
+    uint64_t address[LANES] = {};
     Mask active = 0;
-    for (int l = 0; l < kLanes; ++l) {
+    for (int l = 0; l < LANES; ++l) {
         if (pattern[l] < 0) continue;
         active |= 1u << l;
         address[l] = static_cast<uint64_t>(pattern[l]) * bytes;
@@ -95,8 +95,8 @@ TEST(Counts, EqualTheHardwareOnEveryMeasuredPattern) {
 }
 
 TEST(Counts, DistinctBytesIgnoreWhatLanesShare) {
-    uint64_t same[kLanes] = {}, column[kLanes], overlapping[kLanes];
-    for (int l = 0; l < kLanes; ++l) {
+    uint64_t same[LANES] = {}, column[LANES], overlapping[LANES];
+    for (int l = 0; l < LANES; ++l) {
         column[l] = static_cast<uint64_t>(l) * 128;
         overlapping[l] = static_cast<uint64_t>(l) * 2;
     }
@@ -107,8 +107,8 @@ TEST(Counts, DistinctBytesIgnoreWhatLanesShare) {
 }
 
 TEST(Counts, IdealIsOneWavefrontForAColumnOfFloats) {
-    uint64_t column[kLanes];
-    for (int l = 0; l < kLanes; ++l) column[l] = static_cast<uint64_t>(l) * 128;
+    uint64_t column[LANES];
+    for (int l = 0; l < LANES; ++l) column[l] = static_cast<uint64_t>(l) * 128;
     Tally t;
     t.add(Traffic::SharedLoad, column, ~0u, 4);
     t.add(Traffic::GlobalLoad, column, ~0u, 4);
@@ -118,10 +118,32 @@ TEST(Counts, IdealIsOneWavefrontForAColumnOfFloats) {
     EXPECT_EQ(t.traffic[static_cast<int>(Traffic::GlobalLoad)].ideal, 4u);
 }
 
+TEST(Counts, AKernelsCountsAreTheSumOfItsInstructionsByKindOfTraffic) {
+    uint64_t rows[LANES];
+    for (int l = 0; l < LANES; ++l) rows[l] = static_cast<uint64_t>(l) * 8;
+    Function kernel, helper;
+    kernel.code.resize(2);
+    helper.code.resize(1);
+    Profile profile;
+    profile.launches = 3;
+    profile.of(kernel)[0].add(Traffic::GlobalLoad, rows, ~0u, 4);
+    profile.of(kernel)[1].add(Traffic::SharedStore, rows, ~0u, 4);
+    profile.of(helper)[0].add(Traffic::GlobalLoad, rows, 1, 4);
+    const LadderSimulatorCounts c = counts_of(profile);
+    const uint64_t expected[4][3] = {{0, 0, 0}, {1, 2, 1}, {2, 9, 5}, {0, 0, 0}};
+    for (int k = 0; k < 4; ++k) {
+        EXPECT_EQ(c.traffic[k].requests, expected[k][0]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+        EXPECT_EQ(c.traffic[k].units, expected[k][1]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+        EXPECT_EQ(c.traffic[k].ideal, expected[k][2]) << LADDER_SIMULATOR_TRAFFIC[k].name;
+    }
+    EXPECT_EQ(c.launches, 3u);
+}
+
 TEST(Counts, NamesAreDemangledWithoutParameters) {
     EXPECT_EQ(readable_name("_Z14transposeTiledILi1EEvPfPKfii"), "transposeTiled<1>");
     EXPECT_EQ(readable_name("_Z5naivePf"), "naive");
     EXPECT_EQ(readable_name("plain"), "plain");
+    EXPECT_EQ(readable_name("_ZN12_GLOBAL__N_15naiveEPf"), "naive");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fat_binary.h"
+#include "ptx/fat_binary.hpp"
 
 namespace ladder {
 namespace {
@@ -30,7 +30,7 @@ std::string fat_binary(const std::vector<Packed>& all) {
         std::string text = each.compressed ? "\xf0\x01 no text" : ptx_for(each.architecture);
         text.resize((text.size() + 8) / 8 * 8);
         FatEntry e{};
-        e.kind = each.ptx ? kPtx : 2;
+        e.kind = each.ptx ? PTX : 2;
         e.header_size = sizeof e;
         e.size = text.size();
         e.compressed_size = each.compressed ? 9 : 0;
@@ -39,7 +39,7 @@ std::string fat_binary(const std::vector<Packed>& all) {
         entries += text;
     }
     std::string packed;
-    append(packed, FatHeader{kFatMagic, 1, sizeof(FatHeader), entries.size()});
+    append(packed, FatHeader{FAT_MAGIC, 1, sizeof(FatHeader), entries.size()});
     return packed + entries;
 }
 std::string best(const std::vector<Packed>& all) {

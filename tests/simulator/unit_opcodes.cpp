@@ -7,18 +7,19 @@
 #include <functional>
 #include <limits>
 
-#include "machine.h"
-#include "report.h"
-#include "small_float.h"
-#include "streams.h"
+#include "counts/report.hpp"
+#include "machine/machine.hpp"
+#include "machine/streams.hpp"
+#include "opcodes/small_float.hpp"
+#include "ptx/parser.hpp"
 
 namespace ladder {
 namespace {
 
 using Words = std::vector<uint64_t>;
 
-/// A kernel of one warp. Its lanes find a, b, c in %a, %b, %c of `type` and leave their result in %d of
-/// `result`.
+/// A kernel of one warp. Its lanes find a, b, c in %a, %b, %c of `type` and leave their result in %d
+/// of `result`.
 std::string kernel(const std::string& body, const std::string& type, const std::string& result) {
     std::string load;
     for (const char* r : {"a", "b", "c"})

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "program.h"
+#include "ptx/parser.hpp"
 
 namespace ladder {
 namespace {

@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <cuda/atomic>
 #include <cuda/barrier>
@@ -1529,6 +1530,467 @@ void cleanManaged() {
     call(cudaFree(data));
 }
 
+// ---- lines: a function of a toolkit header that is inlined twice ----
+
+template <bool fixed>
+__global__ void copyAhead(const int* in, int* out) {
+    __shared__ int tile[32];
+    const int* from = in + threadIdx.x + (fixed ? 0 : 1);
+    __pipeline_memcpy_async(tile + threadIdx.x, from, 4);  // fault: inlined-twice
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+__global__ void copyInStep(const int* in, int* out) {
+    __shared__ int tile[32];
+    __pipeline_memcpy_async(tile + threadIdx.x, in + threadIdx.x, sizeof(int));
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncwarp();
+    out[threadIdx.x] = tile[31 - threadIdx.x];
+}
+template <bool fixed>
+void inlinedTwice() {
+    Buffer<int> in(32), out(32);
+    in.set(counting(32));
+    copyAhead<fixed><<<1, 32>>>(in, out);
+    copyInStep<<<1, 32>>>(in, out);
+    finish();
+    expect(out.get()[0] == 31, "wrong copy");
+}
+
+template <bool fixed>
+__global__ void storeReleased(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> there(*flag);
+    there.store(1, cuda::memory_order_release);  // fault: inlined-never-launched
+}
+__global__ void storeReleasedElsewhere(int* flag) {
+    cuda::atomic_ref<int, cuda::thread_scope_device> there(*flag);
+    there.store(2, cuda::memory_order_release);
+}
+template <bool fixed>
+void inlinedNeverLaunched() {
+    Buffer<int> flag(1, 0);
+    storeReleased<fixed><<<1, 1>>>(fixed ? static_cast<int*>(flag) : nullptr);
+    if (!flag) storeReleasedElsewhere<<<1, 1>>>(flag);
+    finish();
+    expect(flag.get()[0] == 1, "the flag is not set");
+}
+
+// ---- an mbarrier for which too few threads arrive ----
+
+template <bool fixed>
+__global__ void arriveAndWait(int* out) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> meeting;
+    if (threadIdx.x == 0) init(&meeting, fixed ? 64 : 65);
+    __syncthreads();
+    meeting.arrive_and_wait();  // fault: deadlock-mbarrier
+    out[threadIdx.x] = 1;
+}
+template <bool fixed>
+void deadlockMbarrier() {
+    Buffer<int> out(64, 0);
+    arriveAndWait<fixed><<<1, 64>>>(out);
+    finish();
+    expect(out.get()[63] == 1, "nothing was written");
+}
+
+// ---- the wrong way to free ----
+
+template <bool fixed>
+void freeAsHost() {
+    int* data = nullptr;
+    call(cudaMalloc(&data, 128));
+    if (!fixed) cudaFreeHost(data);
+    call(cudaFree(data));
+}
+
+// ---- strong accesses of the lanes of a warp ----
+
+__global__ void releaseToNextLane(int* out) {
+    __shared__ int flag, data;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    cuda::atomic_ref<int, cuda::thread_scope_block> there(flag);
+    if (threadIdx.x == 0) {
+        data = 42;
+        there.store(1, cuda::memory_order_release);
+    } else if (threadIdx.x == 1) {
+        while (there.load(cuda::memory_order_acquire) == 0) continue;
+        *out = data;
+    }
+}
+void cleanReleaseBetweenLanes() {
+    Buffer<int> out(1, 0);
+    releaseToNextLane<<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 42, "the data did not arrive");
+}
+
+__global__ void relaxedByAll(int* out) {
+    __shared__ int last;
+    if (threadIdx.x == 0) last = 0;
+    __syncthreads();
+    cuda::atomic_ref<int, cuda::thread_scope_block> there(last);
+    there.store(threadIdx.x, cuda::memory_order_relaxed);
+    out[threadIdx.x] = there.load(cuda::memory_order_relaxed);
+}
+void cleanRelaxedLanes() {
+    Buffer<int> out(32, 255);
+    relaxedByAll<<<1, 32>>>(out);
+    finish();
+    for (int value : out.get()) expect(value >= 0 && value < 32, "no lane has stored that");
+}
+
+// ---- values that nothing has defined ----
+
+template <bool fixed>
+__global__ void sumAcrossHalves(int* out) {
+    int v = threadIdx.x;
+    if (threadIdx.x < 16) v += __shfl_xor_sync(0xffffu, v, fixed ? 8 : 16);
+    out[threadIdx.x] = v;  // fault: undefined-shuffle-xor
+}
+template <bool fixed>
+void undefinedShuffleXor() {
+    Buffer<int> out(32, 0);
+    sumAcrossHalves<fixed><<<1, 32>>>(out);
+    finish();
+    expect(out.get()[3] == 3 + 11, "wrong sum");
+}
+
+template <bool fixed>
+__global__ void fromNextOfTwenty(int* out) {
+    int v = threadIdx.x;
+    if (threadIdx.x < 20) {
+        int next = __shfl_down_sync(0xfffffu, v, 1);
+        if (!fixed || threadIdx.x < 19) v = next;
+    }
+    if (v == 1) out[threadIdx.x] = 1;  // fault: undefined-shuffle-down
+}
+template <bool fixed>
+void undefinedShuffleDown() {
+    Buffer<int> out(32, 0);
+    fromNextOfTwenty<fixed><<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 1 && out.get()[2] == 0, "wrong neighbour");
+}
+
+template <bool fixed>
+__global__ void sumOfLocals(const int* order, int* out) {
+    int values[8];
+    for (int i = 0; i < (fixed ? 8 : 7); ++i) values[order[i]] = i;
+    int sum = 0;
+    for (int i = 0; i < 8; ++i) sum += values[order[i]];
+    out[threadIdx.x] = sum;  // fault: undefined-local
+}
+template <bool fixed>
+void undefinedLocal() {
+    Buffer<int> order(8), out(32, 0);
+    order.set(counting(8));
+    sumOfLocals<fixed><<<1, 32>>>(order, out);
+    finish();
+    expect(out.get()[31] == 28, "wrong sum");
+}
+
+// The lanes above take values from no lane, but nobody uses what becomes of them.
+__global__ void sumOfTwelve(int* out) {
+    int v = 1;
+    if (threadIdx.x < 12) {
+        for (int step = 8; step > 0; step /= 2) {
+            int other = __shfl_down_sync(0xfffu, v, step);
+            if (threadIdx.x + step < 12) v += other;
+        }
+        int unused = __shfl_down_sync(0xfffu, v, 16);
+        unused += __shfl_down_sync(0xfffu, unused, 1);
+        if (threadIdx.x == 0) *out = v;
+    }
+}
+void cleanShuffleTail() {
+    Buffer<int> out(1, 0);
+    sumOfTwelve<<<1, 32>>>(out);
+    finish();
+    expect(out.get()[0] == 12, "wrong sum");
+}
+
+// Each lane of the first eight sums garbage, except the first.
+__global__ void sumOfEight(const int* in, int* out) {
+    if (threadIdx.x >= 8) return;
+    int v = in[threadIdx.x];
+    for (int step = 4; step > 0; step /= 2) v += __shfl_down_sync(0xffu, v, step);
+    if (threadIdx.x == 0) *out = v;
+}
+void cleanShuffleGarbage() {
+    Buffer<int> in(8), out(1, 0);
+    in.set(counting(8));
+    sumOfEight<<<1, 32>>>(in, out);
+    finish();
+    expect(out.get()[0] == 28, "wrong sum");
+}
+
+// ---- errors that nobody looks at ----
+
+__global__ void writeOnes(int* out) {
+    out[threadIdx.x] = 1;
+}
+
+template <bool fixed>
+void refusedLaunch() {
+    Buffer<int> out(1025, 0);
+    writeOnes<<<1, fixed ? 1024 : 1025>>>(out);
+    call(cudaDeviceSynchronize());
+    expect(out.get()[0] == 1, "nothing was written");
+}
+
+__device__ int sixteen[16];
+
+template <bool fixed>
+void refusedCall() {
+    const std::vector<int> values = counting(32);
+    cudaMemcpyToSymbol(sixteen, values.data(), (fixed ? 16 : 32) * sizeof(int));
+}
+
+void cleanErrorLookedAt() {
+    const std::vector<int> values = counting(32);
+    const cudaError_t error = cudaMemcpyToSymbol(sixteen, values.data(), 32 * sizeof(int));
+    expect(!std::strcmp(cudaGetErrorName(error), "cudaErrorInvalidValue"),
+           "the copy is too long and was not refused");
+    Buffer<int> out(2, 0);
+    writeOnes<<<1, 1025>>>(out);
+    expect(cudaGetLastError() == cudaErrorInvalidConfiguration, "the block is too large and was not refused");
+}
+
+// ---- one side's memory used by the other ----
+
+template <bool fixed>
+void devicePointerOnHost() {
+    Buffer<int> data(32, 0);
+    if (fixed) {
+        data.set(std::vector<int>(32, 5));
+    } else {
+        static_cast<int*>(data)[3] = 5;
+    }
+    expect(data.get()[3] == 5, "the value did not arrive");
+}
+
+template <bool fixed>
+__global__ void writeAnywhere(int* out) {
+    out[threadIdx.x] = 1;  // fault: host-pointer-in-kernel
+}
+template <bool fixed>
+void hostPointerInKernel() {
+    std::vector<int> values(32);
+    Buffer<int> out(32, 0);
+    writeAnywhere<fixed><<<1, 32>>>(fixed ? static_cast<int*>(out) : values.data());
+    finish();
+}
+
+__managed__ int shared_by_both[32];
+
+void cleanManagedVariable() {
+    shared_by_both[3] = 7;
+    writeOnes<<<1, 2>>>(shared_by_both);
+    finish();
+    expect(shared_by_both[1] == 1 && shared_by_both[3] == 7, "the host and the device see two variables");
+}
+
+// ---- the neighbour of a shared array ----
+
+template <bool fixed>
+__global__ void fillFirst(int* out, int n) {
+    __shared__ int first[32], second[32];
+    second[threadIdx.x] = 7;
+    __syncthreads();
+    if (threadIdx.x == 0)
+        for (int i = 0; fixed ? i < n : i <= n; ++i) first[i] = i;  // fault: shared-neighbour
+    __syncthreads();
+    out[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x];
+}
+template <bool fixed>
+void sharedNeighbour() {
+    Buffer<int> out(32, 0);
+    fillFirst<fixed><<<1, 32>>>(out, 32);
+    finish();
+    expect(out.get()[31] == 38, "wrong sum");
+}
+
+// One pointer for all of the block's arrays, each lane in its own.
+__global__ void writeThroughOnePointer(int* out) {
+    __shared__ int first[32], second[32];
+    extern __shared__ int third[];
+    int* mine = threadIdx.x % 3 == 0 ? first : threadIdx.x % 3 == 1 ? second : third;
+    mine[threadIdx.x] = threadIdx.x;
+    __syncwarp();
+    out[threadIdx.x] = mine[threadIdx.x];
+}
+void cleanSharedArrays() {
+    Buffer<int> out(32, 0);
+    writeThroughOnePointer<<<1, 32, 32 * sizeof(int)>>>(out);
+    finish();
+    expect(out.get() == counting(32), "the arrays overlap");
+}
+
+// ---- bytes of one word that several threads write ----
+
+template <bool fixed>
+__global__ void readFirstBytes(unsigned char* out) {
+    __shared__ unsigned char bytes[128];
+    bytes[threadIdx.x] = threadIdx.x;  // fault: race-bytes
+    if (fixed) __syncthreads();
+    out[threadIdx.x] = bytes[(127 - threadIdx.x) & ~3];  // fault: race-bytes
+}
+template <bool fixed>
+void raceBytes() {
+    Buffer<unsigned char> out(128, 0);
+    readFirstBytes<fixed><<<1, 128>>>(out);
+    finish();
+    expect(out.get()[0] == 124, "wrong byte");
+}
+
+template <bool fixed>
+__global__ void readFlagOfFirstWarp(int* out) {
+    __shared__ bool done[4];
+    if (threadIdx.x % 32 == 0) done[threadIdx.x / 32] = threadIdx.x > 50;  // fault: race-flags
+    if (fixed) __syncthreads();
+    if (threadIdx.x >= 96) out[threadIdx.x] = done[0];  // fault: race-flags
+}
+template <bool fixed>
+void raceFlags() {
+    Buffer<int> out(128, 255);
+    readFlagOfFirstWarp<fixed><<<1, 128>>>(out);
+    finish();
+    expect(out.get()[127] == 0, "wrong flag");
+}
+
+// ---- memory that both sides write ----
+
+template <bool fixed>
+__global__ void readManaged(const int* in, int* out) {
+    out[threadIdx.x] = in[threadIdx.x];  // fault: uninitialised-managed
+}
+template <bool fixed>
+void uninitialisedManaged() {
+    int* data = nullptr;
+    call(cudaMallocManaged(&data, 32 * sizeof(int)));
+    if (fixed) std::iota(data, data + 32, 0);
+    Buffer<int> out(32, 0);
+    readManaged<fixed><<<1, 32>>>(data, out);
+    finish();
+    expect(out.get() == counting(32), "wrong values");
+    call(cudaFree(data));
+}
+
+// ---- frees in the order of streams ----
+
+template <bool fixed>
+void streamFreesUsed() {
+    Stream a, b;
+    Event written;
+    int* data = nullptr;
+    call(cudaMallocAsync(&data, 128, a));
+    writeOnes<<<1, 32, 0, a>>>(data);
+    if (fixed) {
+        call(cudaEventRecord(written, a));
+        call(cudaStreamWaitEvent(b, written));
+    }
+    call(cudaFreeAsync(data, b));
+    finish();
+}
+
+// ---- leaks of all kinds, where they are asked for ----
+
+template <bool fixed>
+void leakOfHandles() {
+    setenv("LADDER_SIMULATOR_LEAKS", "all", 1);
+    cudaEvent_t event;
+    call(cudaEventCreate(&event));
+    if (fixed) call(cudaEventDestroy(event));
+}
+
+template <bool fixed>
+void leakOfPinned() {
+    setenv("LADDER_SIMULATOR_LEAKS", "all", 1);
+    int* data = nullptr;
+    call(cudaMallocHost(&data, 128));
+    if (fixed) call(cudaFreeHost(data));
+}
+
+// ---- a grid-wide barrier made by hand, of more blocks than fit the chip ----
+
+__global__ void meetAllBlocks(int* arrived, int* out) {
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1);
+        while (atomicAdd(arrived, 0) < gridDim.x) continue;  // fault: deadlock-grid
+        __threadfence();
+    }
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+template <bool fixed>
+void deadlockGrid() {
+    const int blocks = fixed ? 200 : 300;  // two of 1024 threads on each of an H200's 132 multiprocessors
+    Buffer<int> arrived(1, 0), out(300 * 1024, 0);
+    meetAllBlocks<<<blocks, 1024>>>(arrived, out);
+    finish();
+    expect(out.get()[200 * 1024 - 1] == 1, "nothing was written");
+}
+
+// ---- a fence that only one lane makes ----
+
+template <bool fixed>
+__global__ void publishForOthers(int* data, volatile int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        data[threadIdx.x] = 5;  // fault: fence-of-one-lane
+        if (fixed) __syncwarp();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            *flag = 1;
+        }
+    } else {
+        if (threadIdx.x == 0)
+            while (!*flag) continue;
+        __syncthreads();
+        __threadfence();
+        out[threadIdx.x] = data[threadIdx.x];  // fault: fence-of-one-lane
+    }
+}
+template <bool fixed>
+void fenceOfOneLane() {
+    Buffer<int> data(32, 0), flag(1, 0), out(32, 0);
+    publishForOthers<fixed><<<2, 32>>>(data, flag, out);
+    finish();
+    expect(out.get()[31] == 5, "the data did not arrive");
+}
+
+// Each lane publishes what is its own; and one lane what all have fenced.
+__global__ void publishOwn(int* data, int* flags, int* out) {
+    const int i = threadIdx.x;
+    if (blockIdx.x == 0) {
+        data[i] = i;
+        for (int lane = 0; lane < 32; ++lane)
+            if (i == lane) {
+                __threadfence();
+                atomicExch(&flags[i], 1);
+            }
+        data[32 + i] = i;
+        __threadfence();
+        __syncwarp();
+        if (i == 7) atomicExch(&flags[32], 1);
+    } else {
+        while (atomicAdd(&flags[31 - i], 0) == 0) continue;
+        while (atomicAdd(&flags[32], 0) == 0) continue;
+        __threadfence();
+        out[i] = data[31 - i] + data[32 + (i + 5) % 32];
+    }
+}
+void cleanPublishOwn() {
+    Buffer<int> data(64, 0), flags(33, 0), out(32, 0);
+    publishOwn<<<2, 32>>>(data, flags, out);
+    finish();
+    expect(out.get()[0] == 36, "wrong data");
+}
+
 // ---- the list ----
 
 struct Program {
@@ -1558,6 +2020,7 @@ const Program programs[] = {
     TWINS("use-after-free", useAfterFree),
     TWINS("use-after-free-async", useAfterFreeAsync),
     TWINS("double-free", doubleFree),
+    TWINS("free-as-host", freeAsHost),
     TWINS("leak", leak),
     TWINS("leak-async", leakAsync),
     TWINS("uninitialised-global", uninitialisedGlobal),
@@ -1596,6 +2059,25 @@ const Program programs[] = {
     TWINS("cp-async-overwrites", cpAsyncOverwrites),
     TWINS("cluster-missing-barrier", clusterMissingBarrier),
     TWINS("cluster-early-exit", clusterEarlyExit),
+    TWINS("inlined-twice", inlinedTwice),
+    TWINS("inlined-never-launched", inlinedNeverLaunched),
+    TWINS("deadlock-mbarrier", deadlockMbarrier),
+    TWINS("undefined-shuffle-xor", undefinedShuffleXor),
+    TWINS("undefined-shuffle-down", undefinedShuffleDown),
+    TWINS("undefined-local", undefinedLocal),
+    TWINS("refused-launch", refusedLaunch),
+    TWINS("refused-call", refusedCall),
+    TWINS("device-pointer-on-host", devicePointerOnHost),
+    TWINS("host-pointer-in-kernel", hostPointerInKernel),
+    TWINS("shared-neighbour", sharedNeighbour),
+    TWINS("race-bytes", raceBytes),
+    TWINS("race-flags", raceFlags),
+    TWINS("uninitialised-managed", uninitialisedManaged),
+    TWINS("stream-frees-used", streamFreesUsed),
+    TWINS("leak-of-handles", leakOfHandles),
+    TWINS("leak-of-pinned", leakOfPinned),
+    TWINS("deadlock-grid", deadlockGrid),
+    TWINS("fence-of-one-lane", fenceOfOneLane),
     {"clean-ticket", cleanTicket, true},
     {"clean-fence-flag", cleanFenceFlag, true},
     {"clean-atomic-flag", cleanAtomicFlag, true},
@@ -1622,6 +2104,14 @@ const Program programs[] = {
     {"clean-bytes", cleanBytes, true},
     {"clean-pitched", cleanPitched, true},
     {"clean-managed", cleanManaged, true},
+    {"clean-release-between-lanes", cleanReleaseBetweenLanes, true},
+    {"clean-relaxed-lanes", cleanRelaxedLanes, true},
+    {"clean-shuffle-tail", cleanShuffleTail, true},
+    {"clean-shuffle-garbage", cleanShuffleGarbage, true},
+    {"clean-error-looked-at", cleanErrorLookedAt, true},
+    {"clean-managed-variable", cleanManagedVariable, true},
+    {"clean-shared-arrays", cleanSharedArrays, true},
+    {"clean-publish-own", cleanPublishOwn, true},
 };
 
 }  // namespace

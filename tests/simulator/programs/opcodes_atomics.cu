@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cuda/atomic>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 
-constexpr int kThreads = 128, kBlocks = 2, kAll = kThreads * kBlocks;
+constexpr int THREADS = 128, BLOCKS = 2, ALL = THREADS * BLOCKS;
 
 /// One value that the thread with this index contributes.
 template <class T>
@@ -57,24 +57,24 @@ __global__ void sharedAtomic(T* out) {
     if (threadIdx.x < 2) out[threadIdx.x] = cell[threadIdx.x];
 }
 
-/// For operations whose result does not depend on the order (all but Inc and Dec, which get constant
-/// operands).
+/// For operations whose result does not depend on the order (all but Inc and Dec, which get
+/// constant operands).
 template <class Operation, class T>
 void atomicOf(Checks& checks, const std::string& what) {
     T global = T(Operation::start), shared[2] = {global, global};
-    for (int i = 0; i < kAll; ++i) global = Operation::onHost(global, contribution<T>(i));
-    for (int i = 0; i < kThreads; ++i) shared[i % 2] = Operation::onHost(shared[i % 2], contribution<T>(i));
+    for (int i = 0; i < ALL; ++i) global = Operation::onHost(global, contribution<T>(i));
+    for (int i = 0; i < THREADS; ++i) shared[i % 2] = Operation::onHost(shared[i % 2], contribution<T>(i));
 
     Device<T> cell(std::vector<T>{T(Operation::start)}), again(std::vector<T>{T(Operation::start)});
-    Device<T> seen(kAll), two(2);
-    globalAtomic<Operation, T><<<kBlocks, kThreads>>>(cell, static_cast<T*>(nullptr));
+    Device<T> seen(ALL), two(2);
+    globalAtomic<Operation, T><<<BLOCKS, THREADS>>>(cell, static_cast<T*>(nullptr));
     checks.equal(what + " global", cell.get(), {global});
-    globalAtomic<Operation, T><<<kBlocks, kThreads>>>(again, seen);
+    globalAtomic<Operation, T><<<BLOCKS, THREADS>>>(again, seen);
     checks.equal(what + " global with its result", again.get(), {global});
     auto olds = seen.get();
     checks.that(std::count(olds.begin(), olds.end(), T(Operation::start)) >= 1,
                 what + ": nobody saw the first value");
-    sharedAtomic<Operation, T><<<1, kThreads>>>(two);
+    sharedAtomic<Operation, T><<<1, THREADS>>>(two);
     checks.equal(what + " shared", two.get(), {shared[0], shared[1]});
 }
 #define CHECK_ATOMIC(operation, type) atomicOf<operation, type>(checks, #operation " of " #type)
@@ -87,9 +87,9 @@ __global__ void wrapAround(unsigned* cell, unsigned limit) {
 template <class Operation>
 void wrapOf(Checks& checks, const std::string& what) {
     unsigned want = Operation::start;
-    for (int i = 0; i < kAll; ++i) want = Operation::onHost(want, 99u);
+    for (int i = 0; i < ALL; ++i) want = Operation::onHost(want, 99u);
     Device<unsigned> cell(std::vector<unsigned>{unsigned(Operation::start)});
-    wrapAround<Operation><<<kBlocks, kThreads>>>(cell, 99u);
+    wrapAround<Operation><<<BLOCKS, THREADS>>>(cell, 99u);
     checks.equal(what, cell.get(), {want});
 }
 
@@ -103,13 +103,13 @@ __global__ void exchanges(T* cell, T* seen) {
 /// Every value but the last one is seen by exactly one thread.
 template <class T>
 void exchangeOf(Checks& checks, const std::string& type) {
-    Device<T> cell(1), seen(kAll);
-    exchanges<T><<<kBlocks, kThreads>>>(cell, seen);
+    Device<T> cell(1), seen(ALL);
+    exchanges<T><<<BLOCKS, THREADS>>>(cell, seen);
     auto values = seen.get();
     values.push_back(cell.get()[0]);
     std::sort(values.begin(), values.end());
     std::vector<T> want;
-    for (int i = 0; i <= kAll; ++i) want.push_back(T(i));
+    for (int i = 0; i <= ALL; ++i) want.push_back(T(i));
     checks.equal("exchange of " + type, values, want);
 }
 
@@ -124,8 +124,8 @@ __global__ void compareAndSwap(T* cell) {
 template <class T>
 void compareAndSwapOf(Checks& checks, const std::string& type) {
     Device<T> cell(1);
-    compareAndSwap<T><<<kBlocks, kThreads>>>(cell);
-    checks.equal("compare and swap of " + type, cell.get(), {T(3 * kAll)});
+    compareAndSwap<T><<<BLOCKS, THREADS>>>(cell);
+    checks.equal("compare and swap of " + type, cell.get(), {T(3 * ALL)});
 }
 
 __global__ void pairsOfHalf(__half2* cell, float* out) {
@@ -156,14 +156,14 @@ __global__ void references(T* cells) {
 template <class T, cuda::thread_scope scope>
 void referencesOf(Checks& checks, const std::string& what, int blocks) {
     T sum = 0, least = 200, most = 0;
-    for (int i = 0; i < blocks * kThreads; ++i) {
+    for (int i = 0; i < blocks * THREADS; ++i) {
         sum += contribution<T>(i);
         least = std::min(least, contribution<T>(i));
         most = std::max(most, contribution<T>(i));
     }
     Device<T> cells(std::vector<T>{0, 200, 0, 0, 0, 0});
-    references<T, scope><<<blocks, kThreads>>>(cells);
-    checks.equal("atomic_ref of " + what, cells.get(), {sum, least, most, T(2 * blocks * kThreads), 9, 8});
+    references<T, scope><<<blocks, THREADS>>>(cells);
+    checks.equal("atomic_ref of " + what, cells.get(), {sum, least, most, T(2 * blocks * THREADS), 9, 8});
 }
 
 __device__ cuda::atomic<int, cuda::thread_scope_device> tickets{0};
@@ -243,19 +243,19 @@ int main() {
     pairsOfHalf<<<1, 64>>>(halves, sums);
     checks.equal("atomicAdd of half2", sums.get(), {64.f, 32.f});
 
-    referencesOf<int, cuda::thread_scope_device>(checks, "int, device", kBlocks);
-    referencesOf<u32, cuda::thread_scope_system>(checks, "u32, system", kBlocks);
-    referencesOf<u64, cuda::thread_scope_device>(checks, "u64, device", kBlocks);
+    referencesOf<int, cuda::thread_scope_device>(checks, "int, device", BLOCKS);
+    referencesOf<u32, cuda::thread_scope_system>(checks, "u32, system", BLOCKS);
+    referencesOf<u64, cuda::thread_scope_device>(checks, "u64, device", BLOCKS);
     referencesOf<int, cuda::thread_scope_block>(checks, "int, block", 1);
 
-    Device<int> drawn(kAll);
-    drawTickets<<<kBlocks, kThreads>>>(drawn);
-    checks.equal("cuda::atomic", drawn.get(), std::vector<int>(kAll, 1));
+    Device<int> drawn(ALL);
+    drawTickets<<<BLOCKS, THREADS>>>(drawn);
+    checks.equal("cuda::atomic", drawn.get(), std::vector<int>(ALL, 1));
 
-    Device<u32> cells(4), later(kThreads);
-    spelled<<<1, kThreads>>>(cells, later);
-    checks.equal("orders and scopes", cells.get(), {kThreads, kThreads, kThreads - 1, 77});
-    checks.equal("acquire sees the own increment", later.get(), std::vector<u32>(kThreads, 1));
+    Device<u32> cells(4), later(THREADS);
+    spelled<<<1, THREADS>>>(cells, later);
+    checks.equal("orders and scopes", cells.get(), {THREADS, THREADS, THREADS - 1, 77});
+    checks.equal("acquire sees the own increment", later.get(), std::vector<u32>(THREADS, 1));
 
     std::vector<unsigned char> bytes(1000);
     std::vector<u32> bins(16);
@@ -263,7 +263,7 @@ int main() {
     for (auto& byte : bytes) ++bins[(byte = static_cast<unsigned char>(random.next())) / 16];
     Device<unsigned char> in(bytes);
     Device<u32> counted(16);
-    histogram<<<3, kThreads>>>(in, 1000, counted);
+    histogram<<<3, THREADS>>>(in, 1000, counted);
     checks.equal("histogram", counted.get(), bins);
     return checks.finish();
 }

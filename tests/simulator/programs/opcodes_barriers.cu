@@ -2,27 +2,27 @@
 #include <cuda/barrier>
 #include <numeric>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 // A cuda::barrier in shared memory is initialised by init().
 #pragma nv_diag_suppress static_var_with_dynamic_init
 
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int THREADS = 128;
 
 __global__ void reverse(const int* in, int* out) {
-    __shared__ int s[kThreads];
+    __shared__ int s[THREADS];
     s[threadIdx.x] = in[threadIdx.x];
     __syncthreads();
-    out[threadIdx.x] = s[kThreads - 1 - threadIdx.x];
+    out[threadIdx.x] = s[THREADS - 1 - threadIdx.x];
 }
 
 __global__ void reductions(const int* in, int* out) {
     int v = in[threadIdx.x];
     out[threadIdx.x] = __syncthreads_count(v % 3 == 0);
-    out[kThreads + threadIdx.x] = __syncthreads_and(v >= 0) + 2 * __syncthreads_and(v > 0);
-    out[2 * kThreads + threadIdx.x] = __syncthreads_or(v == 77) + 2 * __syncthreads_or(v < 0);
+    out[THREADS + threadIdx.x] = __syncthreads_and(v >= 0) + 2 * __syncthreads_and(v > 0);
+    out[2 * THREADS + threadIdx.x] = __syncthreads_or(v == 77) + 2 * __syncthreads_or(v < 0);
 }
 
 // Only two of the three warps meet, under a number of their own; the third has other things to do.
@@ -40,7 +40,7 @@ __global__ void twoWarps(int* out) {
 
 // The numbers of the barriers come from registers, and one is used again and again.
 __global__ void pairsOfWarps(int* out, int rounds) {
-    __shared__ int s[kThreads];
+    __shared__ int s[THREADS];
     int pair = threadIdx.x / 64, first = 64 * pair, t = threadIdx.x % 64, v = t;
     for (int k = 0; k < rounds; ++k) {
         s[first + t] = v;
@@ -88,8 +88,8 @@ __global__ void producerConsumers(const int* in, int* out, int tiles) {
 
 __global__ void libraryBarrier(const int* in, int* out, int rounds) {
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
-    __shared__ int s[kThreads];
-    if (threadIdx.x == 0) init(&barrier, kThreads);
+    __shared__ int s[THREADS];
+    if (threadIdx.x == 0) init(&barrier, THREADS);
     __syncthreads();
     int v = in[threadIdx.x];
     for (int k = 0; k < rounds; ++k) {
@@ -97,7 +97,7 @@ __global__ void libraryBarrier(const int* in, int* out, int rounds) {
         auto token = barrier.arrive();
         v += 1000;  // what does not depend on the others may go between
         barrier.wait(std::move(token));
-        v += s[(threadIdx.x + 33) % kThreads];
+        v += s[(threadIdx.x + 33) % THREADS];
         barrier.arrive_and_wait();
     }
     out[threadIdx.x] = v;
@@ -106,8 +106,8 @@ __global__ void libraryBarrier(const int* in, int* out, int rounds) {
 // Half of the threads leave after the first phase: the later ones expect fewer.
 __global__ void dropping(int* out) {
     __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
-    __shared__ int s[kThreads];
-    if (threadIdx.x == 0) init(&barrier, kThreads);
+    __shared__ int s[THREADS];
+    if (threadIdx.x == 0) init(&barrier, THREADS);
     __syncthreads();
     s[threadIdx.x] = threadIdx.x;
     if (threadIdx.x >= 64) {
@@ -128,10 +128,10 @@ __device__ unsigned sharedAddress(const void* p) {
 }
 __global__ void parityBarrier(const int* in, int* out, int rounds) {
     __shared__ alignas(8) unsigned long long barrier;
-    __shared__ int s[kThreads];
+    __shared__ int s[THREADS];
     unsigned address = sharedAddress(&barrier);
     if (threadIdx.x == 0)
-        asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(kThreads) : "memory");
+        asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address), "r"(THREADS) : "memory");
     __syncthreads();
     int v = in[threadIdx.x];
     unsigned parity = 0;
@@ -150,7 +150,7 @@ __global__ void parityBarrier(const int* in, int* out, int rounds) {
     for (int k = 0; k < rounds; ++k) {
         s[threadIdx.x] = v;
         meet();
-        v += s[kThreads - 1 - threadIdx.x];
+        v += s[THREADS - 1 - threadIdx.x];
         meet();
     }
     __syncthreads();
@@ -188,54 +188,54 @@ std::vector<int> counting(int n) {
 
 int main() {
     Checks checks("barriers");
-    Device<int> in(counting(kThreads)), out(kThreads), three(3 * kThreads);
-    std::vector<int> want(kThreads);
-    reverse<<<1, kThreads>>>(in, out);
-    for (int i = 0; i < kThreads; ++i) want[i] = 127 - i;
+    Device<int> in(counting(THREADS)), out(THREADS), three(3 * THREADS);
+    std::vector<int> want(THREADS);
+    reverse<<<1, THREADS>>>(in, out);
+    for (int i = 0; i < THREADS; ++i) want[i] = 127 - i;
     checks.equal("__syncthreads", out.get(), want);
 
-    reductions<<<1, kThreads>>>(in, three);
+    reductions<<<1, THREADS>>>(in, three);
     auto got = three.get();
     auto part = [&](int k) {
-        return std::vector<int>(got.begin() + k * kThreads, got.begin() + (k + 1) * kThreads);
+        return std::vector<int>(got.begin() + k * THREADS, got.begin() + (k + 1) * THREADS);
     };
-    checks.equal("__syncthreads_count", part(0), std::vector<int>(kThreads, 43));
-    checks.equal("__syncthreads_and", part(1), std::vector<int>(kThreads, 1));
-    checks.equal("__syncthreads_or", part(2), std::vector<int>(kThreads, 1));
+    checks.equal("__syncthreads_count", part(0), std::vector<int>(THREADS, 43));
+    checks.equal("__syncthreads_and", part(1), std::vector<int>(THREADS, 1));
+    checks.equal("__syncthreads_or", part(2), std::vector<int>(THREADS, 1));
 
     twoWarps<<<1, 96>>>(out);
     for (int i = 0; i < 96; ++i) want[i] = i < 64 ? 63 - i : -1;
     auto two = out.get();
     checks.equal("named barrier of two warps", std::vector<int>(two.begin(), two.begin() + 96),
                  std::vector<int>(want.begin(), want.begin() + 96));
-    pairsOfWarps<<<1, kThreads>>>(out, 5);
-    for (int i = 0; i < kThreads; ++i) want[i] = (i % 64 + 5) % 64;
+    pairsOfWarps<<<1, THREADS>>>(out, 5);
+    for (int i = 0; i < THREADS; ++i) want[i] = (i % 64 + 5) % 64;
     checks.equal("barriers numbered by registers", out.get(), want);
-    namedReduction<<<1, kThreads>>>(in, out);
-    for (int i = 0; i < kThreads; ++i) want[i] = i < 96 ? 10 * 55 + 1 : 0;
+    namedReduction<<<1, THREADS>>>(in, out);
+    for (int i = 0; i < THREADS; ++i) want[i] = i < 96 ? 10 * 55 + 1 : 0;
     checks.equal("named barrier with a reduction", out.get(), want);
     Device<int> tiles(counting(32 * 4));
-    producerConsumers<<<1, kThreads>>>(tiles, out, 4);
-    for (int i = 0; i < kThreads; ++i) want[i] = i < 32 ? 0 : 4 * ((i + i / 32) % 32) + 32 * 6;
+    producerConsumers<<<1, THREADS>>>(tiles, out, 4);
+    for (int i = 0; i < THREADS; ++i) want[i] = i < 32 ? 0 : 4 * ((i + i / 32) % 32) + 32 * 6;
     checks.equal("producer and consumers", out.get(), want);
 
     auto rounds = [&](int count, int between, auto partner) {
-        std::vector<int> v = counting(kThreads);
+        std::vector<int> v = counting(THREADS);
         for (int k = 0; k < count; ++k) {
             auto before = v;
-            for (int i = 0; i < kThreads; ++i) v[i] += between + before[partner(i)];
+            for (int i = 0; i < THREADS; ++i) v[i] += between + before[partner(i)];
         }
         return v;
     };
-    libraryBarrier<<<1, kThreads>>>(in, out, 3);
-    checks.equal("cuda::barrier", out.get(), rounds(3, 1000, [](int i) { return (i + 33) % kThreads; }));
+    libraryBarrier<<<1, THREADS>>>(in, out, 3);
+    checks.equal("cuda::barrier", out.get(), rounds(3, 1000, [](int i) { return (i + 33) % THREADS; }));
     Device<int> half(64);
-    dropping<<<1, kThreads>>>(half);
+    dropping<<<1, THREADS>>>(half);
     std::vector<int> wantHalf(64);
     for (int i = 0; i < 64; ++i) wantHalf[i] = 127 - (63 - i);
     checks.equal("arrive_and_drop", half.get(), wantHalf);
-    parityBarrier<<<1, kThreads>>>(in, out, 3);
-    checks.equal("mbarrier by parity", out.get(), rounds(3, 0, [](int i) { return kThreads - 1 - i; }));
+    parityBarrier<<<1, THREADS>>>(in, out, 3);
+    checks.equal("mbarrier by parity", out.get(), rounds(3, 0, [](int i) { return THREADS - 1 - i; }));
     Device<int> single(1);
     testWait<<<1, 32>>>(single);
     checks.equal("mbarrier.test_wait", single.get(), {10});

@@ -1,11 +1,11 @@
-// Control flow: divergence of every shape, calls, recursion, pointers to functions, printf, large grids,
-// spinning.
+// Control flow: divergence of every shape, calls, recursion, pointers to functions, printf, large
+// grids, spinning.
 #undef NDEBUG  // the asserts are there to be run, in release builds too
 #include <unistd.h>
 
 #include <cassert>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 

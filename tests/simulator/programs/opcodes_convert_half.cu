@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cfenv>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 

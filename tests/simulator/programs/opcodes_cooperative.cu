@@ -1,5 +1,5 @@
-// Cooperative groups: tiles, coalesced groups, reductions and scans, the grid, clusters and their shared
-// memory.
+// Cooperative groups: tiles, coalesced groups, reductions and scans, the grid, clusters and their
+// shared memory.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace cg = cooperative_groups;
 
 namespace {
 
-constexpr int kThreads = 64;
+constexpr int THREADS = 64;
 
 // ---- tiles of a warp
 
@@ -22,17 +22,17 @@ __global__ void tiles(const int* in, int* out) {
     auto tile = cg::tiled_partition<size>(cg::this_thread_block());
     int t = threadIdx.x, v = in[t];
     out[t] = cg::reduce(tile, v, cg::plus<int>());
-    out[kThreads + t] = cg::reduce(tile, v, cg::greater<int>());
-    out[2 * kThreads + t] = cg::inclusive_scan(tile, v, cg::plus<int>());
-    out[3 * kThreads + t] = cg::exclusive_scan(tile, v, cg::plus<int>());
-    out[4 * kThreads + t] = tile.shfl(v, 0) + 1000 * tile.any(v > 95) + 2000 * tile.all(v > 5) +
-                            10000 * __popc(tile.ballot(v > 50));
-    out[5 * kThreads + t] = int(tile.thread_rank() + 100 * tile.meta_group_rank() + 10000 * tile.size());
+    out[THREADS + t] = cg::reduce(tile, v, cg::greater<int>());
+    out[2 * THREADS + t] = cg::inclusive_scan(tile, v, cg::plus<int>());
+    out[3 * THREADS + t] = cg::exclusive_scan(tile, v, cg::plus<int>());
+    out[4 * THREADS + t] = tile.shfl(v, 0) + 1000 * tile.any(v > 95) + 2000 * tile.all(v > 5) +
+                           10000 * __popc(tile.ballot(v > 50));
+    out[5 * THREADS + t] = int(tile.thread_rank() + 100 * tile.meta_group_rank() + 10000 * tile.size());
 }
 template <int size>
 std::vector<int> hostTiles(const std::vector<int>& in) {
-    std::vector<int> out(6 * kThreads);
-    for (int t = 0; t < kThreads; ++t) {
+    std::vector<int> out(6 * THREADS);
+    for (int t = 0; t < THREADS; ++t) {
         int first = t / size * size, sum = 0, most = in[first], before = 0, votes = 0;
         bool any = false, all = true;
         for (int i = first; i < first + size; ++i) {
@@ -49,14 +49,14 @@ std::vector<int> hostTiles(const std::vector<int>& in) {
                          before,
                          in[first] + 1000 * any + 2000 * all + 10000 * votes,
                          t % size + 100 * (t / size) + 10000 * size};
-        for (int k = 0; k < 6; ++k) out[k * kThreads + t] = results[k];
+        for (int k = 0; k < 6; ++k) out[k * THREADS + t] = results[k];
     }
     return out;
 }
 template <int size>
 void tilesOf(Checks& checks, const std::vector<int>& in) {
-    Device<int> from(in), out(6 * kThreads);
-    tiles<size><<<1, kThreads>>>(from, out);
+    Device<int> from(in), out(6 * THREADS);
+    tiles<size><<<1, THREADS>>>(from, out);
     checks.equal("tiles of " + std::to_string(size), out.get(), hostTiles<size>(in));
 }
 
@@ -98,12 +98,12 @@ __global__ void partitions(const int* in, int* out) {
     out[threadIdx.x] = int(labeled.size() + 100 * binary.size() + 10000 * binary.thread_rank());
 }
 __global__ void blockGroup(int* out) {
-    __shared__ int s[kThreads];
+    __shared__ int s[THREADS];
     auto block = cg::this_thread_block();
     s[block.thread_rank()] = int(block.thread_rank());
     block.sync();
     auto half = cg::tiled_partition(block, 16);
-    int v = s[kThreads - 1 - block.thread_rank()];
+    int v = s[THREADS - 1 - block.thread_rank()];
     half.sync();
     out[block.thread_rank()] = v + 1000 * int(block.group_index().x) + int(half.size()) * 10000 +
                                int(block.dim_threads().y) * 1000000;
@@ -188,7 +188,7 @@ void clusters(Checks& checks) {
     Random random(9);
     for (int& v : numbers) ++bins[(v = int(random.next() % 1000)) % 16];
     Device<int> in(numbers), counted(16);
-    clusterHistogram<<<2, kThreads>>>(in, 500, counted);
+    clusterHistogram<<<2, THREADS>>>(in, 500, counted);
     checks.equal("cluster's histogram", counted.get(), bins);
 
     cudaLaunchConfig_t config{};
@@ -215,12 +215,12 @@ void clusters(Checks& checks) {
 }
 
 void grid(Checks& checks) {
-    std::vector<int> values(4 * kThreads);
+    std::vector<int> values(4 * THREADS);
     std::iota(values.begin(), values.end(), 0);
     Device<int> a(values), b(values.size());
     int *first = a, *second = b, steps = 4;
     void* arguments[] = {&first, &second, &steps};
-    cudaError_t launched = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(gridSteps), 4, kThreads,
+    cudaError_t launched = cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(gridSteps), 4, THREADS,
                                                        arguments, 0, nullptr);
     checks.that(launched == cudaSuccess, "cooperative launch");
     int n = int(values.size());
@@ -235,7 +235,7 @@ void grid(Checks& checks) {
 
 int main() {
     Checks checks("cooperative");
-    std::vector<int> in(kThreads);
+    std::vector<int> in(THREADS);
     Random random(10);
     for (int& v : in) v = int(random.next() % 100);
     tilesOf<32>(checks, in);
@@ -257,7 +257,7 @@ int main() {
     reduceOf<long long, cg::plus<long long>>(checks, "long long +",
                                              [](long long a, long long b) { return a + b; });
 
-    Device<int> from(in), out(kThreads), compacted(1 + 32);
+    Device<int> from(in), out(THREADS), compacted(1 + 32);
     coalesced<<<1, 32>>>(from, out, compacted);
     std::vector<int> want(32, -1), kept(1 + 32);
     int members = int(std::count_if(in.begin(), in.begin() + 32, [](int v) { return v % 3 == 0; }));
@@ -286,8 +286,8 @@ int main() {
     checks.equal("labeled and binary partition", got, want);
 
     blockGroup<<<1, dim3(32, 2)>>>(out);
-    want.resize(kThreads);
-    for (int i = 0; i < kThreads; ++i) want[i] = kThreads - 1 - i + 160000 + 2000000;
+    want.resize(THREADS);
+    for (int i = 0; i < THREADS; ++i) want[i] = THREADS - 1 - i + 160000 + 2000000;
     checks.equal("block and its dynamic tiles", out.get(), want);
 
     grid(checks);

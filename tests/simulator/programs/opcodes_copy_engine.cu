@@ -1,8 +1,8 @@
-// Boxes of an array of one to five dimensions by Hopper's copy engine: to shared memory and back, in and out of the array,
-// with each swizzle; and what the map's maker refuses.
+// Boxes of an array of one to five dimensions by Hopper's copy engine: to shared memory and back, in and out
+// of the array, with each swizzle; and what the map's maker refuses.
 #include <cuda.h>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 
@@ -55,7 +55,8 @@ __device__ uint32_t sharedAddress(const void* p) {
                  "l"(&to), __VA_ARGS__                                                          \
                  : "memory")
 
-// One thread: a box of `from` to shared memory, as it lies there to `out`, and from there to the same place of `to`.
+// One thread: a box of `from` to shared memory, as it lies there to `out`, and from there to the same place
+// of `to`.
 template <int RANK>
 __global__ void moveBox(const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to,
                         int bytes, Corner c, unsigned* out) {

@@ -1,13 +1,13 @@
-// Floating point in 32 and 64 bits: what IEEE 754 rounds correctly is compared exactly, the rest within a
-// bound.
+// Floating point in 32 and 64 bits: what IEEE 754 rounds correctly is compared exactly, the rest within
+// a bound.
 #include <cfenv>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 
-// A correctly rounded operation in a given direction. The barriers keep the compiler from moving it out of
-// there.
+// A correctly rounded operation in a given direction. The barriers keep the compiler from moving it out
+// of there.
 template <class T, class F>
 T rounded(int direction, F f, T a, T b, T c = 0) {
     volatile T x = a, y = b, z = c;

@@ -1,7 +1,7 @@
 // Integer arithmetic, shifts, bits, carries: 32 and 64 bits, signed and unsigned, all exact.
 #include <algorithm>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 

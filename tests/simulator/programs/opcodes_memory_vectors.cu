@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 
@@ -169,7 +169,8 @@ __global__ void dynamicPieces(double* out) {
     out[t] = fixedPiece[u] + dynamicDoubles[u] + floats[u] + bytes[u];
 }
 
-// Shared variables of functions: nvcc puts them outside of the kernels, which have inlined the function or call it.
+// Shared variables of functions: nvcc puts them outside of the kernels, which have inlined the function or
+// call it.
 template <int N>
 __device__ int* sharedOf() {
     __shared__ int all[N];
@@ -400,7 +401,8 @@ struct alignas(4) Rgba {
 
 }  // namespace
 
-/// CUDA 13 has these in its library but declares them no more. No GPU since Kepler lets the size of a bank be chosen.
+/// CUDA 13 has these in its library but declares them no more. No GPU since Kepler lets the size of a bank
+/// be chosen.
 void sizeOfBanks(Checks& checks) {
     const auto get = reinterpret_cast<cudaError_t (*)(cudaSharedMemConfig*)>(
         dlsym(RTLD_DEFAULT, "cudaDeviceGetSharedMemConfig"));

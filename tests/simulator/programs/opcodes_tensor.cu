@@ -5,7 +5,7 @@
 #include <cuda_fp16.h>
 #include <mma.h>
 
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 

@@ -1,18 +1,18 @@
 // Instructions of a whole warp: shuffles, votes, matches, reductions, masks, elections.
-#include "opcodes.h"
+#include "opcodes.cuh"
 
 namespace {
 
-constexpr unsigned kAll = 0xffffffffu;
+constexpr unsigned ALL = 0xffffffffu;
 
 // ---- shuffles: all kinds, widths and distances, against the definition
 
 __global__ void shuffles(int* out, int width, int distance) {
     int lane = threadIdx.x, v = 100 + lane;
-    out[lane] = __shfl_sync(kAll, v, distance, width);
-    out[32 + lane] = __shfl_up_sync(kAll, v, distance, width);
-    out[64 + lane] = __shfl_down_sync(kAll, v, distance, width);
-    out[96 + lane] = __shfl_xor_sync(kAll, v, distance, width);
+    out[lane] = __shfl_sync(ALL, v, distance, width);
+    out[32 + lane] = __shfl_up_sync(ALL, v, distance, width);
+    out[64 + lane] = __shfl_down_sync(ALL, v, distance, width);
+    out[96 + lane] = __shfl_xor_sync(ALL, v, distance, width);
 }
 std::vector<int> hostShuffles(int width, int distance) {
     std::vector<int> out(128);
@@ -29,7 +29,7 @@ std::vector<int> hostShuffles(int width, int distance) {
 
 template <class T>
 __global__ void shuffleType(const T* in, T* out) {
-    out[threadIdx.x] = __shfl_sync(kAll, in[threadIdx.x], (threadIdx.x * 7 + 3) % 32);
+    out[threadIdx.x] = __shfl_sync(ALL, in[threadIdx.x], (threadIdx.x * 7 + 3) % 32);
 }
 template <class T>
 void shuffleOf(Checks& checks, const std::string& type) {
@@ -53,13 +53,13 @@ __global__ void shufflePredicate(int* out) {
 
 __global__ void reduceByShuffles(const float* in, float* out) {
     float v = in[threadIdx.x];
-    for (int k = 16; k > 0; k /= 2) v += __shfl_xor_sync(kAll, v, k);
+    for (int k = 16; k > 0; k /= 2) v += __shfl_xor_sync(ALL, v, k);
     out[threadIdx.x] = v;
 }
 __global__ void scanByShuffles(const int* in, int* out) {
     int lane = threadIdx.x % 32, v = in[threadIdx.x];
     for (int k = 1; k < 32; k *= 2) {
-        int before = __shfl_up_sync(kAll, v, k);
+        int before = __shfl_up_sync(ALL, v, k);
         if (lane >= k) v += before;
     }
     out[threadIdx.x] = v;
@@ -79,9 +79,9 @@ __global__ void shuffleHalves(int* out) {
 
 __global__ void votes(const int* in, unsigned* out) {
     int v = in[threadIdx.x];
-    out[threadIdx.x] = __ballot_sync(kAll, v > 50);
-    out[32 + threadIdx.x] = __any_sync(kAll, v > 98) + 2 * __all_sync(kAll, v >= 0) +
-                            4 * __any_sync(kAll, v > 1000) + 8 * __all_sync(kAll, v > 50);
+    out[threadIdx.x] = __ballot_sync(ALL, v > 50);
+    out[32 + threadIdx.x] = __any_sync(ALL, v > 98) + 2 * __all_sync(ALL, v >= 0) +
+                            4 * __any_sync(ALL, v > 1000) + 8 * __all_sync(ALL, v > 50);
     int uniform;
     asm volatile(
         "{.reg .pred p, q;\n\tsetp.gt.s32 p, %1, 50;\n\tvote.sync.uni.pred q, p, 0xffffffff;\n\t"
@@ -93,11 +93,11 @@ __global__ void votes(const int* in, unsigned* out) {
 }
 template <class T>
 __global__ void matches(const T* in, unsigned* out) {
-    out[threadIdx.x] = __match_any_sync(kAll, in[threadIdx.x]);
+    out[threadIdx.x] = __match_any_sync(ALL, in[threadIdx.x]);
     int all = 0, half = 0;
-    out[32 + threadIdx.x] = __match_all_sync(kAll, T(7), &all);
+    out[32 + threadIdx.x] = __match_all_sync(ALL, T(7), &all);
     out[64 + threadIdx.x] =
-        __match_all_sync(kAll, in[threadIdx.x], &half) + 8 * unsigned(half) + unsigned(all);
+        __match_all_sync(ALL, in[threadIdx.x], &half) + 8 * unsigned(half) + unsigned(all);
 }
 template <class T>
 void matchOf(Checks& checks, const std::string& type) {
@@ -106,7 +106,7 @@ void matchOf(Checks& checks, const std::string& type) {
     for (int i = 0; i < 32; ++i) in[i] = T(i * i % 7) * T(sizeof(T) == 8 ? 1ll << 33 : 1);
     for (int i = 0; i < 32; ++i) {
         for (int j = 0; j < 32; ++j) want[i] |= unsigned(in[i] == in[j]) << j;
-        want[32 + i] = kAll;
+        want[32 + i] = ALL;
         want[64 + i] = 1;
     }
     Device<T> from(in);
@@ -120,15 +120,15 @@ void matchOf(Checks& checks, const std::string& type) {
 __global__ void reduxes(const int* in, int* out) {
     int v = in[threadIdx.x];
     unsigned u = unsigned(v);
-    int results[] = {__reduce_add_sync(kAll, v),
-                     __reduce_min_sync(kAll, v),
-                     __reduce_max_sync(kAll, v),
-                     int(__reduce_add_sync(kAll, u)),
-                     int(__reduce_min_sync(kAll, u)),
-                     int(__reduce_max_sync(kAll, u)),
-                     int(__reduce_and_sync(kAll, u | 0x10u)),
-                     int(__reduce_or_sync(kAll, u)),
-                     int(__reduce_xor_sync(kAll, u))};
+    int results[] = {__reduce_add_sync(ALL, v),
+                     __reduce_min_sync(ALL, v),
+                     __reduce_max_sync(ALL, v),
+                     int(__reduce_add_sync(ALL, u)),
+                     int(__reduce_min_sync(ALL, u)),
+                     int(__reduce_max_sync(ALL, u)),
+                     int(__reduce_and_sync(ALL, u | 0x10u)),
+                     int(__reduce_or_sync(ALL, u)),
+                     int(__reduce_xor_sync(ALL, u))};
     for (int k = 0; k < 9; ++k) out[32 * k + threadIdx.x] = results[k];
     int part = -1;
     if (threadIdx.x % 4 == 2) part = __reduce_add_sync(0x44444444u, v);
@@ -240,7 +240,7 @@ int main() {
     for (int i = 0; i < 32; ++i) {
         wantVotes[i] = ballot;
         wantVotes[32 + i] = any + 2 + 8 * all;
-        wantVotes[64 + i] = ballot == 0 || ballot == kAll;
+        wantVotes[64 + i] = ballot == 0 || ballot == ALL;
         wantVotes[96 + i] = i % 2 ? thirds : 0;
     }
     checks.equal("votes", voted.get(), wantVotes);
@@ -251,7 +251,7 @@ int main() {
     std::vector<int> mixed(32), wantRedux(320);
     for (int i = 0; i < 32; ++i) mixed[i] = int(random.next() % 100000) - 50000;
     int add = 0, low = mixed[0], high = mixed[0], quarter = 0;
-    unsigned lowU = mixed[0], highU = mixed[0], both = kAll, either = 0, odd = 0;
+    unsigned lowU = mixed[0], highU = mixed[0], both = ALL, either = 0, odd = 0;
     for (int i = 0; i < 32; ++i) {
         unsigned u = unsigned(mixed[i]);
         add += mixed[i];
@@ -273,7 +273,7 @@ int main() {
     activeMasks<<<1, 48>>>(masks);
     std::vector<unsigned> wantMasks(128);
     for (int i = 0; i < 48; ++i) {
-        wantMasks[i] = i < 32 ? kAll : 0xffffu;
+        wantMasks[i] = i < 32 ? ALL : 0xffffu;
         wantMasks[64 + i] = ~((2u << (i % 32)) - 1);
     }
     checks.equal("active masks", masks.get(), wantMasks);

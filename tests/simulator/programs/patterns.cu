@@ -26,9 +26,9 @@
 
 namespace {
 
-constexpr int kLanes = 32;
-constexpr int kElements = 1024;  // every offset is smaller; 16 KiB of 16-byte elements
-constexpr int kMaxPatterns = 128;
+constexpr int LANES = 32;
+constexpr int ELEMENTS = 1024;  // every offset is smaller; 16 KiB of 16-byte elements
+constexpr int MAX_PATTERNS = 128;
 
 struct Pattern {
     std::string name;
@@ -40,7 +40,7 @@ std::vector<Pattern> makePatterns() {
     std::vector<Pattern> patterns;
     auto add = [&](const std::string& name, const std::function<int(int)>& offset) {
         Pattern pattern{name, {}};
-        for (int lane = 0; lane < kLanes; ++lane) pattern.offsets.push_back(offset(lane));
+        for (int lane = 0; lane < LANES; ++lane) pattern.offsets.push_back(offset(lane));
         patterns.push_back(pattern);
     };
     for (int stride : {5, 6, 7, 9, 10, 12, 14, 16, 17, 20, 24, 28, 31})
@@ -128,7 +128,7 @@ std::vector<Pattern> makePatterns() {
 
     // A fixed generator, so that every machine sees the same offsets.
     for (int seed = 1; seed <= 16; ++seed) {
-        const int ranges[] = {16, 40, 64, 100, 200, 512, 1000, kElements};
+        const int ranges[] = {16, 40, 64, 100, 200, 512, 1000, ELEMENTS};
         int range = ranges[seed % 8];
         bool idle = seed % 4 == 3;
         unsigned state = 2654435761u * unsigned(seed);
@@ -142,12 +142,12 @@ std::vector<Pattern> makePatterns() {
     return patterns;
 }
 
-__constant__ short offsets[kMaxPatterns][kLanes];
+__constant__ short offsets[MAX_PATTERNS][LANES];
 
 template <class V>
 __global__ void sharedLoad(int pattern, V* out) {
-    __shared__ V s[kElements];
-    for (int i = threadIdx.x; i < kElements; i += kLanes) s[i] = V{};
+    __shared__ V s[ELEMENTS];
+    for (int i = threadIdx.x; i < ELEMENTS; i += LANES) s[i] = V{};
     __syncwarp();
     int k = offsets[pattern][threadIdx.x];
     if (k >= 0) out[threadIdx.x] = s[k];
@@ -155,7 +155,7 @@ __global__ void sharedLoad(int pattern, V* out) {
 
 template <class V>
 __global__ void sharedStore(int pattern, V* out, bool never) {
-    __shared__ V s[kElements];
+    __shared__ V s[ELEMENTS];
     int k = offsets[pattern][threadIdx.x];
     if (k >= 0) s[k] = V{};
     __syncwarp();
@@ -183,16 +183,16 @@ void launchWidth(int kind, int pattern, void* out, void* memory) {
     V *o = static_cast<V*>(out), *m = static_cast<V*>(memory);
     switch (kind) {
         case 0:
-            sharedLoad<V><<<1, kLanes>>>(pattern, o);
+            sharedLoad<V><<<1, LANES>>>(pattern, o);
             break;
         case 1:
-            sharedStore<V><<<1, kLanes>>>(pattern, o, false);
+            sharedStore<V><<<1, LANES>>>(pattern, o, false);
             break;
         case 2:
-            globalLoad<V><<<1, kLanes>>>(pattern, o, m);
+            globalLoad<V><<<1, LANES>>>(pattern, o, m);
             break;
         case 3:
-            globalStore<V><<<1, kLanes>>>(pattern, m);
+            globalStore<V><<<1, LANES>>>(pattern, m);
             break;
     }
 }
@@ -202,12 +202,6 @@ void launch(int access, int pattern, void* out, void* memory) {
     if (access % 3 == 0) launchWidth<float>(access / 3, pattern, out, memory);
     if (access % 3 == 1) launchWidth<float2>(access / 3, pattern, out, memory);
     if (access % 3 == 2) launchWidth<float4>(access / 3, pattern, out, memory);
-}
-
-uint64_t counterOf(int access, const LadderSimulatorCounts& counts) {
-    const uint64_t values[] = {counts.shared_load_wavefronts, counts.shared_store_wavefronts,
-                               counts.global_load_sectors, counts.global_store_sectors};
-    return values[access / 3];
 }
 
 bool check(cudaError_t error) {
@@ -227,11 +221,11 @@ int main(int argc, char** argv) {
         return 0;
     }
 
-    static short host[kMaxPatterns][kLanes];
+    static short host[MAX_PATTERNS][LANES];
     for (size_t p = 0; p < patterns.size(); ++p) {
-        for (int lane = 0; lane < kLanes; ++lane) {
+        for (int lane = 0; lane < LANES; ++lane) {
             int offset = patterns[p].offsets[lane];
-            if (p >= kMaxPatterns || offset >= kElements) {
+            if (p >= MAX_PATTERNS || offset >= ELEMENTS) {
                 std::fprintf(stderr, "patterns: '%s' does not fit\n", patterns[p].name.c_str());
                 return 2;
             }
@@ -240,9 +234,9 @@ int main(int argc, char** argv) {
     }
     void *out = nullptr, *memory = nullptr;
     if (!check(cudaMemcpyToSymbol(offsets, host, sizeof host))) return 1;
-    if (!check(cudaMalloc(&out, kLanes * sizeof(float4)))) return 1;
-    if (!check(cudaMalloc(&memory, kElements * sizeof(float4)))) return 1;
-    if (!check(cudaMemset(memory, 0, kElements * sizeof(float4)))) return 1;
+    if (!check(cudaMalloc(&out, LANES * sizeof(float4)))) return 1;
+    if (!check(cudaMalloc(&memory, ELEMENTS * sizeof(float4)))) return 1;
+    if (!check(cudaMemset(memory, 0, ELEMENTS * sizeof(float4)))) return 1;
 
     auto reset = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "ladder_simulator_reset_counts"));
     auto read =
@@ -266,7 +260,7 @@ int main(int argc, char** argv) {
             LadderSimulatorCounts counts{};
             read(&counts);
             std::fprintf(file, "%d\t%s\t%llu\n", index, accesses[access],
-                         static_cast<unsigned long long>(counterOf(access, counts)));
+                         static_cast<unsigned long long>(counts.traffic[access / 3].units));
         }
     }
     ok = check(cudaDeviceSynchronize()) && ok;

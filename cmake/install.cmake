@@ -1,0 +1,16 @@
+# cmake --install: the programs, the simulator and the scripts, in one folder, each where the others look for it.
+# <prefix>/libexec/cuda_ladder/scripts/run_all.sh then runs what is installed.
+include(GNUInstallDirs)
+set(ladder_home ${CMAKE_INSTALL_LIBEXECDIR}/cuda_ladder)
+get_property(programs GLOBAL PROPERTY LADDER_PROGRAMS)
+foreach(program IN LISTS programs)
+    get_filename_component(family ${program} DIRECTORY)
+    if(NOT family STREQUAL "tests")
+        string(REPLACE "/" "_" target ${program})
+        install(TARGETS ${target} RUNTIME DESTINATION ${ladder_home}/${family})
+    endif()
+endforeach()
+install(TARGETS ladder_simulator LIBRARY DESTINATION ${ladder_home}/simulator)
+install(DIRECTORY scripts DESTINATION ${ladder_home} USE_SOURCE_PERMISSIONS PATTERN __pycache__ EXCLUDE)
+install(PROGRAMS tests/run_sizes.sh DESTINATION ${ladder_home}/tests)
+install(FILES ${PROJECT_BINARY_DIR}/programs.txt DESTINATION ${ladder_home})
