@@ -281,7 +281,7 @@ def programs(folder):
             continue
         # A library's kernels are not simulated.
         listed = [line.split() for line in execute([str(program), "--list"], None, program.name).splitlines()]
-        own = [name for name, role, *_ in listed if role != "peer"]
+        own = [name for name, role, *_ in listed if role != "baseline"]
         for rows, columns, element in CASES:
             found.append(("kernels", f"{program.name} {rows}x{columns} {element}",
                           [str(program), "--profile", "--check", "none", "--rows", str(rows), "--cols", str(columns),

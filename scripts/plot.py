@@ -69,11 +69,11 @@ def main():
         programs = {}
         for r in mine:
             programs.setdefault(r["headline"], set()).add(r["program"])
-        largest = max(mine, key=lambda r: (len(programs[r["headline"]]), r["bytes"] or r["flops"] or 0))
+        largest = max(mine, key=lambda r: (len(programs[r["headline"]]), next(iter(r["rates"].values()), 0) * r["time_ms_median"]))
         rows = [r for r in mine if r["headline"] == largest["headline"] and r["role"] != "ceiling"]
         names = [f'{r["program"]}: {r["variant"]}' for r in rows]
         values = [100 * r["fraction_of_ceiling"] for r in rows]
-        colours = ["tab:orange" if r["role"] == "peer" else "tab:blue" for r in rows]
+        colours = ["tab:orange" if r["role"] == "baseline" else "tab:blue" for r in rows]
         figure, axes = pyplot.subplots(figsize=(8, 0.32 * len(rows) + 1.2))
         axes.barh(names[::-1], values[::-1], color=colours[::-1])
         axes.axvline(100, color="black", linewidth=1)

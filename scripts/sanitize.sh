@@ -33,7 +33,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 passed=0 failed=0 skipped=0
 for program in "${programs[@]}"; do
-    mapfile -t variants < <("$build/$program" --list | awk '$2 != "peer" {print $1}')
+    mapfile -t variants < <("$build/$program" --list | awk '$2 != "baseline" {print $1}')
     # The last of the test sizes are those with the most of everything: several blocks, all of them ragged.
     mapfile -t sizes < <("$build/$program" --sizes test | tail -n 2)
     for size in "${sizes[@]}"; do

@@ -13,12 +13,13 @@ figure of the records that the other keys choose, at all sizes.
 With by=KEY figure=NAME beside the others it is that figure, a row for each value of KEY and a column for each variant.
 
 A single number in a sentence is a marker too: <!-- value: TERM --> ... <!-- /value -->, or TERM / TERM for a ratio. A
-TERM is FAMILY/PROGRAM/VARIANT "FIGURE" key=value ...: a figure that the program measured itself, or a key of the
-record ("gbps"). With VARIANT ending in * it is the slope of the straight line through all such variants, against the
+TERM is FAMILY/PROGRAM/VARIANT "FIGURE" key=value ...: a figure that the program measured itself, a rate ("GB/s") or a key of the
+record. With VARIANT ending in * it is the slope of the straight line through all such variants, against the
 number that takes the place of the *, with the 95 % interval of the fit.
 """
 import argparse
 import json
+import math
 import re
 import sys
 
@@ -41,7 +42,7 @@ def percent(record):
     """The fraction of the ceiling, with half the width of its 95 % interval; or why there is none."""
     fraction = record["fraction_of_ceiling"]
     if fraction is None:
-        return {"wrong": "WRONG", "skipped": "skipped"}.get(record["status"], "-")
+        return {"wrong": "WRONG", "failed": "FAILED", "skipped": "skipped"}.get(record["status"], "-")
     low, high = record["fraction_low"], record["fraction_high"]
     return f"{100 * fraction:.1f}" + (f" ± {50 * (high - low):.1f}" if low is not None else "")
 
@@ -52,14 +53,19 @@ def figure(record, key, form, times=1):
     return "" if value is None else format(times * value, form)
 
 
-def rate(record):
-    if record["tflops"] is not None:
-        return f'{record["tflops"]:.2f}'
-    if record.get("us_per_item") is not None:
-        return f'{record["us_per_item"]:.3f}'
-    if record["gbps"] is None:
-        return {"wrong": "WRONG", "skipped": "skipped"}.get(record["status"], "-")
-    return format(record["gbps"], ".0f" if record["gbps"] >= 100 else ".1f") + (" (L2)" if record["l2_resident"] else "")
+def units(records):
+    """Of the rates that the records have."""
+    return list(dict.fromkeys(unit for r in records for unit, value in r["rates"].items() if value is not None))
+
+
+def rate(record, unit=None):
+    """A rate with four digits that count (the first, unless a unit is given); or why there is none."""
+    value = record["rates"].get(unit) if unit else next(iter(record["rates"].values()), None)
+    if value is None:
+        return {"wrong": "WRONG", "failed": "FAILED", "skipped": "skipped"}.get(record["status"], "") or "-"
+    text = f"{value:.{max(0, 3 - int(math.log10(value))) if value >= 1 else 3}f}"
+    first = unit is None or unit == next(iter(record["rates"]))
+    return text + (" (L2)" if record["l2_resident"] and first else "")
 
 
 def own_figure(record, name):
@@ -78,9 +84,9 @@ def own_figure(record, name):
 def own_ladder(records):
     """As ladder(), for programs that measure figures of their own."""
     names = list(records[0]["figures"])
-    has_rate = any(r["gbps"] is not None for r in records)
+    has_rate = bool(units(records))
     has_ceiling = records[0]["ceiling"] is not None
-    rows = [["variant", "what it shows"] + ["GB/s"] * has_rate + [f'% of {records[0]["ceiling"]}'] * has_ceiling +
+    rows = [["variant", "what it shows"] + units(records)[:1] + [f'% of {records[0]["ceiling"]}'] * has_ceiling +
             [f"{name} ({records[0]['figures'][name]['unit']})".replace(" ()", "") for name in names]]
     for r in records:
         if r["time_ms_mean"] is not None:
@@ -95,10 +101,8 @@ def own_ladder(records):
 
 def ladder(records):
     """One size: every variant with its time and rate. A ceiling's row is shown once, from the first program. Columns that
-    only some families have (the host's clock, updates, steps, a model, a peer) are there where a record has them."""
+    only some families have (the host's clock, updates, steps, a model, a baseline) are there where a record has them."""
     ceiling = records[0]["ceiling"]
-    item = records[0].get("item")
-    unit = "TFLOP/s" if any(r["tflops"] is not None for r in records) else f"µs a {item}" if item else "GB/s"
     several_steps = any(r.get("steps", 1) > 1 for r in records)
     columns = {
         "program": lambda r: r["program"],
@@ -106,14 +110,13 @@ def ladder(records):
         "what it shows": lambda r: r["note"],
         "time (ms)": lambda r: f'{r["time_ms_mean"]:.4f} ± {r["time_ms_stddev"]:.4f}',
         "by the host's clock": lambda r: figure(r, "host_time_ms_median", ".4f"),
-        unit: rate,
-        "GPt/s": lambda r: figure(r, "gpts", ".1f"),
+        **{unit: lambda r, unit=unit: rate(r, unit) for unit in units(records)},
         "steps": lambda r: str(r.get("steps", 1)) if several_steps else "",
         f"% of {ceiling}": percent,
         "% of the model": lambda r: figure(r, "fraction_of_model", ".1f", 100),
-        "times the peer": lambda r: figure(r, "speedup_over_peer", ".3f"),
+        "times the baseline": lambda r: figure(r, "speedup_over_baseline", ".3f"),
     }
-    for optional in ("by the host's clock", "GPt/s", "steps", "% of the model", "times the peer"):
+    for optional in ("by the host's clock", "steps", "% of the model", "times the baseline"):
         if not any(columns[optional](r) for r in records):
             del columns[optional]
     rows = [list(columns)]
@@ -128,7 +131,7 @@ def ladder(records):
 
 
 def overview(records, cell=percent):
-    """All sizes: the fraction of the ceiling, or another figure, of every rung and peer. Simulated records: the counts a
+    """All sizes: the fraction of the ceiling, or another figure, of every rung and baseline. Simulated records: the counts a
     request."""
     if records[0]["simulated"]:
         rows = [["program", "variant", "shared load", "shared store", "global load", "global store", "status"]]
@@ -184,7 +187,7 @@ def value_for(records, expression):
 
         def of(record, name=name):
             own = (record.get("figures") or {}).get(name)
-            return own["value"] if own else record.get(name)
+            return own["value"] if own else record["rates"].get(name, record.get(name))
 
         if variant.endswith("*"):
             prefix = variant[:-1]

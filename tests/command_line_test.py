@@ -35,7 +35,7 @@ class EveryProgram(unittest.TestCase):
             rows = [line.split(maxsplit=2) for line in r.stdout.splitlines()]
             self.assertGreaterEqual(len(rows), 1)
             for _, role, note in rows:
-                self.assertIn(role, ("rung", "ceiling", "peer"))
+                self.assertIn(role, ("rung", "ceiling", "baseline"))
                 self.assertGreater(len(note), 5)
 
     def test_sizes_for_the_scripts(self):

@@ -28,8 +28,8 @@ def state(pid):
 def record(**changes):
     base = dict(family="transpose", program="padded", variant="padded", role="rung", note="a note",
                 problem={"rows": 64, "cols": 32}, headline="64 x 32 float", type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
-                time_ms_stddev=0.01, gbps=1234.4, tflops=None, l2_resident=False, fraction_of_ceiling=0.75,
-                fraction_low=0.74, fraction_high=0.76, speedup_over_peer=None, simulated=False, counts=None, figures=None, gpu="A GPU",
+                time_ms_stddev=0.01, rates={"GB/s": 1234.4}, l2_resident=False, fraction_of_ceiling=0.75,
+                fraction_low=0.74, fraction_high=0.76, speedup_over_baseline=None, simulated=False, counts=None, figures=None, gpu="A GPU",
                 driver="13.0", runtime="13.0", compiler="nvcc", revision="abc", date="2026-01-02T03:04:05Z")
     return json.dumps({**base, **changes}) + "\n"
 
@@ -42,7 +42,7 @@ class Tables(unittest.TestCase):
         with open(self.records, "w", encoding="utf-8") as file:
             file.write(record(variant="copy", role="ceiling", fraction_of_ceiling=1.0))
             file.write(record())
-            file.write(record(variant="geam", role="peer"))
+            file.write(record(variant="geam", role="baseline"))
             file.write(record(problem={"rows": 1, "cols": 1}, headline="1 x 1 float", status="wrong", time_ms_mean=None, time_ms_stddev=None,
                               fraction_of_ceiling=None, fraction_low=None, fraction_high=None))
         with open(self.page, "w", encoding="utf-8") as file:
@@ -66,10 +66,10 @@ class Tables(unittest.TestCase):
         self.assertIn("64 x 32 float; A GPU", text)
         self.assertTrue(text.startswith("before\n") and "\nafter\n" in text and "old" not in text)
 
-    def test_updates_and_steps_have_columns_where_there_are_any_and_a_peer_too(self):
+    def test_updates_and_steps_have_columns_where_there_are_any_and_a_baseline_too(self):
         with open(self.records, "w", encoding="utf-8") as file:
-            file.write(record(variant="copy", role="ceiling", gpts=154.3, steps=1, fraction_of_ceiling=1.0))
-            file.write(record(gpts=617.2, steps=4, fraction_of_ceiling=3.0, fraction_low=2.9, fraction_high=3.1))
+            file.write(record(variant="copy", role="ceiling", rates={"GB/s": 4937.6, "GPt/s": 154.3}, steps=1, fraction_of_ceiling=1.0))
+            file.write(record(rates={"GB/s": 1234.4, "GPt/s": 617.2}, steps=4, fraction_of_ceiling=3.0, fraction_low=2.9, fraction_high=3.1))
         self.run_tables("--write", self.page)
         with open(self.page, encoding="utf-8") as file:
             text = file.read()
@@ -78,7 +78,7 @@ class Tables(unittest.TestCase):
 
     def test_where_operations_count_the_rate_is_that_of_operations(self):
         with open(self.records, "w", encoding="utf-8") as file:
-            file.write(record(tflops=12.34))
+            file.write(record(rates={"TFLOP/s": 12.34}))
         self.run_tables("--write", self.page)
         with open(self.page, encoding="utf-8") as file:
             text = file.read()
@@ -101,14 +101,14 @@ class Tables(unittest.TestCase):
             return file.read()
 
     def test_columns_that_only_some_families_have(self):
-        text = self.fill("transpose rows=64", record(speedup_over_peer=1.25), record(host_time_ms_median=0.6, fraction_of_model=0.98))
-        self.assertIn("| time (ms) | by the host's clock | GB/s | % of copy | % of the model | times the peer |", text)
+        text = self.fill("transpose rows=64", record(speedup_over_baseline=1.25), record(host_time_ms_median=0.6, fraction_of_model=0.98))
+        self.assertIn("| time (ms) | by the host's clock | GB/s | % of copy | % of the model | times the baseline |", text)
         self.assertIn("0.5000 ± 0.0100 |  | 1234 | 75.0 ± 1.0 |  | 1.250 |", text)
         self.assertIn("0.5000 ± 0.0100 | 0.6000 | 1234 | 75.0 ± 1.0 | 98.0 |  |", text)
 
     def test_items_have_a_time_each(self):
-        text = self.fill("transpose rows=64", record(item="kernel", us_per_item=1.5, gbps=None))
-        self.assertIn("| µs a kernel |", text)
+        text = self.fill("transpose rows=64", record(rates={"us/kernel": 1.5}))
+        self.assertIn("| us/kernel |", text)
         self.assertIn("0.5000 ± 0.0100 | 1.500 |", text)
 
     def test_every_ceiling_has_a_row_once(self):
@@ -117,10 +117,10 @@ class Tables(unittest.TestCase):
         self.assertEqual((text.count("| in |"), text.count("| out |")), (1, 1))
 
     def test_a_figure_at_all_sizes(self):
-        text = self.fill("transpose program=padded show=rate", record(variant="in", role="ceiling", gbps=12.34), record(),
-                         record(headline="1 x 1 float", gbps=None, status="skipped"), record(program="shared"))
+        text = self.fill("transpose program=padded show=rate", record(variant="in", role="ceiling", rates={"GB/s": 12.34}), record(),
+                         record(headline="1 x 1 float", rates={"GB/s": None}, status="skipped"), record(program="shared"))
         self.assertIn("| program | variant | 64 x 32 float | 1 x 1 float |", text)
-        self.assertIn("| padded | in | 12.3 |  |", text)
+        self.assertIn("| padded | in | 12.34 |  |", text)
         self.assertIn("| padded | padded | 1234 | skipped |", text)
         self.assertNotIn("shared", text)
 
@@ -135,7 +135,7 @@ class Tables(unittest.TestCase):
         def own(variant, latency, **changes):
             figures = {"latency": {"unit": "cycles", "value": latency, "low": latency, "high": latency + 1,
                                    "beyond_limit": latency < 1}}
-            return record(family="memory", program="banks", variant=variant, gbps=None, ceiling=None,
+            return record(family="memory", program="banks", variant=variant, rates={}, ceiling=None,
                           fraction_of_ceiling=None, figures=figures, problem={"set": "ways"}, **changes)
         with open(self.records, "a", encoding="utf-8") as file:
             file.writelines(own(f"ways_{n}", 23.0 + 2 * n) for n in range(1, 7))
@@ -164,7 +164,7 @@ class Tables(unittest.TestCase):
                 for variant in ("shared", "global"):
                     latency = {"unit": "cycles", "value": size / 64 + len(variant), "low": None, "high": None,
                                "beyond_limit": False}
-                    file.write(record(family="memory", program="latency", variant=variant, gbps=None, ceiling=None,
+                    file.write(record(family="memory", program="latency", variant=variant, rates={}, ceiling=None,
                                       fraction_of_ceiling=None, figures={"latency": latency}, problem={"bytes": size}))
         with open(self.page, "w", encoding="utf-8") as file:
             file.write("<!-- table: memory program=latency by=bytes figure=latency -->\n<!-- /table -->\n")
