@@ -10,11 +10,14 @@ __global__ void transpose_behind_wgmma(const T* in, T* out, Extent e) {
 
 int main(int argc, char** argv) {
     Transpose ladder("not_simulated", "What only a GPU can run: a test of the harness.", argc, argv);
-    ladder.variant(
-        "wgmma", "an instruction of Hopper's alone",
-        [](auto in, auto out, Extent e) {
-            transpose_behind_wgmma<<<grid_of_tiles(ceil_div(e.count(), 256), 1), 256>>>(in, out, e);
-        },
-        [](const DeviceInfo& device, Extent, int) { return device.major == 9 ? "" : "needs an sm_90 GPU"; });
+    ladder
+        .variant("wgmma", "an instruction of Hopper's alone",
+                 [](auto t) {
+                     transpose_behind_wgmma<<<grid_of_tiles(ceil_div(t.extent.count(), 256), 1), 256>>>(
+                         t.in, t.out, t.extent);
+                 })
+        .unless([](const DeviceInfo& device, const auto&) {
+            return device.major == 9 ? "" : "needs an sm_90 GPU";
+        });
     return ladder.run();
 }

@@ -1,6 +1,7 @@
 #include "report.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -376,7 +377,8 @@ namespace {
 
 // A folder of its own for one test.
 struct Files : testing::Test {
-    const std::filesystem::path folder = testing::TempDir() + "ladder_output_files";
+    const std::filesystem::path folder =
+        testing::TempDir() + "ladder_output_files_" + std::to_string(getpid());
     Files() {
         std::filesystem::remove_all(folder);
         std::filesystem::create_directory(folder);
