@@ -212,14 +212,15 @@ class Bench {
     void check(Measurement& m) {
         if (options.check != "full") return;
         m.comparison = m.variant->check();
-        m.status = m.comparison.ok() ? Status::ok : Status::wrong;
-        m.reason = m.comparison.ok() ? "" : m.comparison.describe();
-        if (m.status != Status::ok || !m.variant->fingerprint) return;
-        const uint64_t bits = m.variant->fingerprint();
-        if (m.fingerprint && *m.fingerprint != bits) {
-            m.status = Status::wrong;
-            m.reason = "right, but not the bits that it gave before";
+        if (!m.comparison.ok()) {
+            m.fail(Status::wrong, m.comparison.describe());
+            return;
         }
+        m.status = Status::ok;
+        if (!m.variant->fingerprint) return;
+        const uint64_t bits = m.variant->fingerprint();
+        if (m.fingerprint && *m.fingerprint != bits)
+            m.fail(Status::wrong, "right, but not the bits that it gave before");
         m.fingerprint = bits;
     }
 

@@ -545,7 +545,7 @@ class Simulated(unittest.TestCase):
     def test_out_of_memory_names_what_was_asked_and_the_options(self):
         code, _, stderr, _ = simulate("transpose/padded", "--n", "200000")
         self.assertEqual(code, 77)
-        self.assertRegex(stderr, r"GB asked, .* free; ask for less with --n, --rows, --cols")
+        self.assertRegex(stderr, r"480.00 GB of host memory needed, .* available; ask for less with --n, --rows, --cols")
 
 
 if __name__ == "__main__":
