@@ -23,7 +23,7 @@ for size in "${sizes[@]}"; do
         empty=$((empty + 1))
     elif [[ $code == 0 ]]; then
         right=$((right + 1))
-    elif [[ $code == 77 ]] && { [[ $which == large ]] || [[ $output == *': nothing could run here: '* && $output != *' asked, '* ]]; }; then
+    elif [[ $code == 77 ]] && { [[ $which == large ]] || [[ $output == *': nothing could run here: '* && $output != *' asked, '* && $output != *' needed, '* ]]; }; then
         refused=$((refused + 1))
     else
         wrong=$((wrong + 1))
