@@ -117,7 +117,7 @@ class Ladder {
                   "a family says Types, a TypeList of its element types");
     static_assert(contract::has<contract::Traits, Family>, "a family says struct Traits, which may be empty");
     static_assert(contract::has<contract::NothingToDo, Family>,
-                  "a family has `std::string nothing_to_do() const`: why an empty problem is one, or \"\"");
+                  "a family has std::string nothing_to_do() const: why an empty problem is one, or \"\"");
 
  public:
     using Types = typename Family::Types;
@@ -247,15 +247,14 @@ class Ladder {
     template <typename T>
     int measure() {
         using W = Work<T>;
-        static_assert(contract::has<contract::Task, W>,
-                      "Work<T> has a `task`, a Task<T>: what a launch gets");
+        static_assert(contract::has<contract::Task, W>, "Work<T> has a task, a Task<T>: what a launch gets");
         static_assert(contract::has<contract::Describe, W>,
-                      "Work<T> has `void describe(Problem&) const`: headline, rates, working set, ceiling");
+                      "Work<T> has void describe(Problem&) const: headline, rates, working set, ceiling");
         static_assert(contract::has<contract::Poison, W>,
-                      "Work<T> has `void poison()`: 0xFF into all that a variant may write");
+                      "Work<T> has void poison(): 0xFF into all that a variant may write");
         static_assert(
             std::is_invocable_r_v<Comparison, decltype(&W::check), W&, const typename Family::Traits&>,
-            "Work<T> has `Comparison check(const Traits&)`: what was last computed, against the reference");
+            "Work<T> has Comparison check(const Traits&): what was last computed, against the reference");
 
         check_host_memory(W::host_bytes(family));
         W work(family, program);
