@@ -79,27 +79,27 @@ __global__ void sum_by_pairs(const float* in, int64_t n, float* out) {
 
 /// A way to sum: launch(in, n, result), and the most that it errs by, relative to the sum of |x|.
 struct Scheme {
-    const char *name, *note;
+    const char* name;
     std::function<void(const float* in, int64_t n, float* result)> launch;
     std::function<double(int64_t n)> bound;
 };
 constexpr double U = unit_roundoff<float>();
 
 template <typename Op>
-Scheme by_threads(const char* name, const char* note, Op op, int blocks) {
+Scheme by_threads(const char* name, Op op, int blocks) {
     const auto partials = std::make_shared<DeviceBuffer<typename Op::Value>>(blocks);
     const auto ticket = std::make_shared<DeviceBuffer<unsigned>>(1);
     CHECK_CUDA_CALL(cudaMemset(ticket->data(), 0, ticket->bytes()));
-    return {name, note,
+    return {name,
             [=](const float* in, int64_t n, float* result) {
                 sum_by_threads<<<blocks, THREADS>>>(op, in, n, partials->data(), ticket->data(), result);
             },
             [=](int64_t n) { return Op::bound(U, static_cast<double>(n / (blocks * THREADS) + blocks)); }};
 }
 
-Scheme by_pairs(const char* name, const char* note, int64_t longest) {
+Scheme by_pairs(const char* name, int64_t longest) {
     const auto sums = std::make_shared<DeviceBuffer<float>>(2 * ceil_div(longest, 2 * THREADS) + 2);
-    return {name, note,
+    return {name,
             [=](const float* in, int64_t n, float* result) {
                 float* out = sums->data();
                 for (; n > 2 * THREADS; n = ceil_div(n, 2 * THREADS)) {
@@ -113,105 +113,142 @@ Scheme by_pairs(const char* name, const char* note, int64_t longest) {
             [](int64_t n) { return U * std::ceil(std::log2(static_cast<double>(n)) + 1); }};
 }
 
-/// The error of each scheme at n = 100, 1000, ..., of the text's way too, which is done on the CPU. Returns
-/// whether all are within their bounds.
-bool print_errors(const std::vector<Scheme>& schemes, const std::vector<float>& input, int64_t n,
-                  const DeviceBuffer<float>& in, const DeviceBuffer<float>& result, bool quiet) {
+/// The problem of this program alone: sums of floats between 0 and 1, by several schemes.
+struct AccuracyFamily {
+    static constexpr const char* NAME = "reduce";
+    using Types = TypeList<float>;
+    struct Traits {
+        int scheme = -1;  ///< -1: the ceiling
+    };
+    template <typename>
+    struct Task {
+        const float* in;
+        int64_t n;
+        float* result;
+        const std::vector<Scheme>& schemes;
+
+        void run(int scheme, int64_t length) const { schemes[scheme].launch(in, length, result); }
+    };
+
+    explicit AccuracyFamily(Program& program) {
+        program.command_line.size("--n", n, 1, MAX_N, 20000, "the most elements");
+        program.sweep_sizes = {"--n 1000000", "--n 100000000"};
+        program.test_sizes = {"--n 1", "--n 33", "--n 1000", "--n 1025", "--n 20011"};
+        program.large_sizes = {"--n 16777217"};
+    }
+    std::string nothing_to_do() const { return ""; }
+    template <typename L>
+    static void add_ceiling(L& ladder) {
+        using Read = ReadCeiling<float>;
+        ladder.ceiling_of_work(Read::NAME, Read::NOTE, [](auto& work) { work.read.launch(); });
+    }
+    int64_t n = 100000000;
+
+    template <typename T>
+    class Work {
+     public:
+        static double host_bytes(const AccuracyFamily& family) { return 4.0 * static_cast<double>(family.n); }
+
+        Work(const AccuracyFamily& family, const Program& program)
+            : schemes(all_schemes(program.device.multiprocessors, family.n)),
+              input(4 * ceil_div(family.n, 4), 1.23f),
+              in(static_cast<int64_t>(input.size())),
+              result(1),
+              within(schemes.size(), true),
+              read(input, in, program.device.multiprocessors),
+              task{in.data(), family.n, result.data(), schemes} {
+            const bool quiet = program.options.quiet;
+            in.upload(input.data());
+            if (!quiet) std::printf("relative error of the sum of n times 1.23\n");
+            print_errors(quiet);
+            fill_uniform(input.data(), family.n, program.options.seed);
+            for (float& x : input) x = std::fabs(x);
+            in.upload(input.data());
+            if (!quiet) std::printf("relative error of the sum of n numbers uniform in [0, 1]\n");
+            exact = print_errors(quiet);
+        }
+        void describe(Problem& problem) const {
+            problem.headline = "sum of " + std::to_string(task.n) + " float";
+            problem.working_set = 4.0 * static_cast<double>(task.n);
+            problem.rates = {{"GB/s", problem.working_set}};
+            problem.ceiling = ReadCeiling<float>::NAME;
+        }
+        void poison() {
+            result.poison();
+            read.poison();
+        }
+        /// The sum, and what the tables above say of this scheme.
+        Comparison check(const Traits& variant) {
+            if (variant.scheme < 0) return read.check();
+            if (!within[variant.scheme])
+                throw std::runtime_error("an error in the tables is larger than can be");
+            float got;
+            result.download(&got);
+            return compare(
+                1, exact * schemes[variant.scheme].bound(task.n), [&](int64_t) { return got; },
+                [&](int64_t) { return exact; });
+        }
+
+     private:
+        static std::vector<Scheme> all_schemes(int multiprocessors, int64_t n) {
+            const int blocks = 4 * multiprocessors;
+            return {by_threads("float", FloatSum(), blocks), by_pairs("pairwise", n),
+                    by_threads("compensated", CompensatedSum(), blocks),
+                    by_threads("double", DoubleSum(), blocks)};
+        }
+        /// The error of each scheme at n = 100, 1000, ..., of the text's way too, which is done on the CPU. Returns the
+        /// exact sum of all.
+        double print_errors(bool quiet);
+
+        const std::vector<Scheme> schemes;
+        std::vector<float> input;
+        DeviceBuffer<float> in, result;
+        std::vector<bool> within;
+        double exact = 0;
+
+     public:
+        ReadCeiling<float> read;
+        const Task<T> task;
+    };
+};
+
+template <typename T>
+double AccuracyFamily::Work<T>::print_errors(bool quiet) {
     if (!quiet) std::printf("%-12s %12s %16s", "n", "one_by_one", "(its sum)");
     for (const Scheme& s : schemes)
         if (!quiet) std::printf(" %12s", s.name);
-    bool within = true;
     float one_by_one = 0;
+    double sum = 0;
     int64_t summed = 0;
-    for (int64_t length = std::min<int64_t>(n, 100); summed < n; length = std::min(n, 10 * length)) {
+    for (int64_t length = std::min<int64_t>(task.n, 100); summed < task.n;
+         length = std::min(task.n, 10 * length)) {
         const auto expected = reference(Sum<float>(), input.data(), length, 1);
-        const double exact = static_cast<double>(expected.value) + expected.rest;
-        const auto error = [&](float got, double bound) {
-            const double relative = std::fabs(static_cast<double>(got) - exact) / exact;
-            within &= relative <= bound;
-            return relative;
-        };
+        sum = static_cast<double>(expected.value) + expected.rest;
+        const auto error = [&](float got) { return std::fabs(static_cast<double>(got) - sum) / sum; };
         for (; summed < length; ++summed) one_by_one += input[summed];
-        const double first = error(one_by_one, U * static_cast<double>(length));
-        if (!quiet) std::printf("\n%-12" PRId64 " %12.1e %16.2f", length, first, one_by_one);
-        for (const Scheme& s : schemes) {
+        if (!quiet) std::printf("\n%-12" PRId64 " %12.1e %16.2f", length, error(one_by_one), one_by_one);
+        for (size_t s = 0; s < schemes.size(); ++s) {
             float got = NAN;
-            s.launch(in.data(), length, result.data());
+            task.run(static_cast<int>(s), length);
             CHECK_KERNEL();
             result.download(&got);
-            const double other = error(got, s.bound(length));
-            if (!quiet) std::printf(" %12.1e", other);
+            if (!(error(got) <= schemes[s].bound(length))) within[s] = false;
+            if (!quiet) std::printf(" %12.1e", error(got));
         }
     }
     if (!quiet) std::printf("\n\n");
-    return within;
-}
-
-int measure(Program& program, int64_t n) {
-    const int blocks = 4 * program.device.multiprocessors;
-    const std::vector<Scheme> schemes = {
-        by_threads("float", "running sums, 1 launch", FloatSum(), blocks),
-        by_pairs("pairwise", "a tree from the start, a launch for each factor of 1024", n),
-        by_threads("compensated", "running sums and what they lost, 1 launch", CompensatedSum(), blocks),
-        by_threads("double", "running sums in double, 1 launch", DoubleSum(), blocks)};
-
-    std::vector<float> input(4 * ceil_div(n, 4), 1.23f);
-    DeviceBuffer<float> in(static_cast<int64_t>(input.size())), result(1);
-    in.upload(input.data());
-    if (!program.options.quiet) std::printf("relative error of the sum of n times 1.23\n");
-    bool within = print_errors(schemes, input, n, in, result, program.options.quiet);
-
-    fill_uniform(input.data(), n, program.options.seed);
-    for (float& x : input) x = std::fabs(x);
-    in.upload(input.data());
-    if (!program.options.quiet) std::printf("relative error of the sum of n numbers uniform in [0, 1]\n");
-    within &= print_errors(schemes, input, n, in, result, program.options.quiet);
-
-    const auto expected = reference(Sum<float>(), input.data(), n, 1);
-    const double exact = static_cast<double>(expected.value) + expected.rest;
-    ReadCeiling<float> read(input, in, program.device.multiprocessors);
-    Problem problem = program.problem();
-    problem.headline = "sum of " + std::to_string(n) + " float";
-    problem.working_set = 4.0 * static_cast<double>(n);
-    problem.rates = {{"GB/s", problem.working_set}};
-    problem.ceiling = "read";
-    problem.poison = [&] {
-        result.poison();
-        read.poison();
-    };
-    std::vector<Variant> variants = {read.variant()};
-    for (const Scheme& s : schemes)
-        variants.push_back({{s.name, s.note, Role::rung},
-                            [&] { s.launch(in.data(), n, result.data()); },
-                            [&] {
-                                float got;
-                                result.download(&got);
-                                return compare(
-                                    1, exact * s.bound(n), [&](int64_t) { return got; },
-                                    [&](int64_t) { return exact; });
-                            }});
-    const int code = program.measure(problem, variants);
-    if (within) return code;
-    std::fprintf(stderr, "an error in the tables above is larger than can be\n");
-    return EXIT_WRONG;
+    return sum;
 }
 
 int main(int argc, char** argv) {
-    int64_t n = 100000000;
-    Program program("reduce", "accuracy", "How wrong sums of floats are, by the way they are made.", argc,
-                    argv);
-    program.command_line.types({"float"});
-    program.command_line.size("--n", n, 1, MAX_N, 20000, "the most elements");
-    program.sweep_sizes = {"--n 1000000", "--n 100000000"};
-    program.test_sizes = {"--n 1", "--n 33", "--n 1000", "--n 1025", "--n 20011"};
-    program.large_sizes = {"--n 16777217"};
-    const std::vector<Label> labels = {ReadCeiling<float>::label(),
-                                       {"float", "running sums", Role::rung},
-                                       {"pairwise", "a tree from the start", Role::rung},
-                                       {"compensated", "running sums and what they lost", Role::rung},
-                                       {"double", "running sums in double", Role::rung}};
-    return program.run(labels, [&] {
-        program.open_device();
-        return measure(program, n);
-    });
+    Ladder<AccuracyFamily> ladder("accuracy", "How wrong sums of floats are, by the way they are made.", argc,
+                                  argv);
+    const char* const notes[][2] = {{"float", "running sums, 1 launch"},
+                                    {"pairwise", "a tree from the start, a launch for each factor of 1024"},
+                                    {"compensated", "running sums and what they lost, 1 launch"},
+                                    {"double", "running sums in double, 1 launch"}};
+    for (int scheme = 0; scheme < 4; ++scheme)
+        ladder.variant(notes[scheme][0], notes[scheme][1], [scheme](const auto& t) { t.run(scheme, t.n); })
+            .scheme = scheme;
+    return ladder.run();
 }

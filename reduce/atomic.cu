@@ -55,12 +55,13 @@ __global__ void reduce_atomic(Op op, const typename Op::Element* in, int64_t n, 
 
 int main(int argc, char** argv) {
     ReduceBy<Sum, Max, Min> ladder("atomic", "Reduces with one atomic operation a block.", argc, argv);
-    ladder.takes_block(BlockSizes::whole_warps, 512);
-    ladder.unordered("atomic", "an atomic a block, 2 launches", [](auto task) {
+    ladder.family.takes_block(BlockSizes::whole_warps, 512);
+    auto& atomic = ladder.variant("atomic", "an atomic a block, 2 launches", [](auto task) {
         const int blocks = std::min(task.blocks(), task.multiprocessors * (2048 / task.block));
         set_neutral<<<1, 1>>>(task.op, task.result);
         reduce_atomic<<<blocks, task.block>>>(task.op, task.in, task.n, task.result);
     });
-    ladder.show_repeats(20);
+    atomic.ordered = false;
+    atomic.launches_shown = 20;
     return ladder.run();
 }

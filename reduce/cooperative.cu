@@ -70,7 +70,7 @@ void launch_cooperative(Task<Op> task) {
 
 int main(int argc, char** argv) {
     Reduce ladder("cooperative", "Reduces in one launch, with a barrier for the grid.", argc, argv);
-    ladder.takes_block(BlockSizes::whole_warps, 512);
+    ladder.family.takes_block(BlockSizes::whole_warps, 512);
     ladder.variant("grid_sync", "a barrier for all blocks, 1 launch",
                    [](auto task) { launch_cooperative(task); });
     return ladder.run();

@@ -38,31 +38,32 @@ cudaError_t call(void* workspace, size_t& bytes, const Task<ArgMax<T>>& task) {
 }
 
 /// Why CUB has no say here, or "".
-template <typename Job>
-std::string obstacle(const Job& job) {
+template <typename Op>
+std::string obstacle(const Task<Op>& task) {
+    using T = typename Op::Element;
     if (!LADDER_CUB_VERSION) return "built without CUB";
     if (simulated()) return "a library's kernels are not simulated";
-    if (job.n == 0) return "its result of nothing is another";
-    if (job.data == "nan" && job.op != "sum") return "has no rule for NaN";
-    if (job.op == "argmax" && LADDER_CUB_VERSION < 200800) return "needs CUB 2.8: its index has 32 bits";
-    if (job.n > INT32_MAX && LADDER_CUB_VERSION < 200500) return "needs CUB 2.5: its count has 32 bits";
+    if (task.n == 0) return "its result of nothing is another";
+    if (task.may_be_nan && !std::is_same_v<Op, Sum<T>>) return "has no rule for NaN";
+    if (std::is_same_v<Op, ArgMax<T>> && LADDER_CUB_VERSION < 200800)
+        return "needs CUB 2.8: its index has 32 bits";
+    if (task.n > INT32_MAX && LADDER_CUB_VERSION < 200500) return "needs CUB 2.5: its count has 32 bits";
     return "";
 }
 
 }  // namespace cub_baseline
 
 /// Adds CUB's Sum, Max, Min or ArgMax. The workspace is made at the first launch, which is not timed.
-template <typename Ladder>
-void add_cub(Ladder& ladder) {
-    ladder.baseline(
-        "cub", "cub::DeviceReduce: the baseline",
-        [](const auto& task) {
-            static size_t bytes = 0;
-            static DeviceBuffer<char>* workspace = [&] {
-                CHECK_CUDA_CALL(cub_baseline::call(nullptr, bytes, task));
-                return new DeviceBuffer<char>(std::max<int64_t>(1, static_cast<int64_t>(bytes)));
-            }();
-            CHECK_CUDA_CALL(cub_baseline::call(workspace->data(), bytes, task));
-        },
-        [](const auto& job) { return cub_baseline::obstacle(job); });
+template <typename L>
+void add_cub(L& ladder) {
+    auto& cub = ladder.baseline("cub", "cub::DeviceReduce: the baseline", [](const auto& task) {
+        static size_t bytes = 0;
+        static DeviceBuffer<char>* workspace = [&] {
+            CHECK_CUDA_CALL(cub_baseline::call(nullptr, bytes, task));
+            return new DeviceBuffer<char>(std::max<int64_t>(1, static_cast<int64_t>(bytes)));
+        }();
+        CHECK_CUDA_CALL(cub_baseline::call(workspace->data(), bytes, task));
+    });
+    cub.ordered = false;
+    cub.unless([](const DeviceInfo&, const auto& task) { return cub_baseline::obstacle(task); });
 }

@@ -64,7 +64,7 @@ __global__ void sequential(Op op, const typename Op::Element* in, int64_t n, typ
 int main(int argc, char** argv) {
     Reduce ladder("divergence", "Reduces with divergent warps, with bank conflicts, and with neither.", argc,
                   argv);
-    ladder.takes_block(BlockSizes::any);
+    ladder.family.takes_block(BlockSizes::any);
     const auto bytes = [](auto& task) { return task.block * sizeof(*task.partials); };
     ladder.variant("interleaved_modulo", "every 2s-th thread: divergent warps, 2 launches", [=](auto task) {
         interleaved_modulo<<<task.blocks(), task.block, bytes(task)>>>(task.op, task.in, task.n,

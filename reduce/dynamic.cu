@@ -46,15 +46,15 @@ __global__ void reduce_dynamic(Op op, const typename Op::Element* in, int64_t n,
 
 int main(int argc, char** argv) {
     Reduce ladder("dynamic", "Reduces in shared memory of static and of dynamic size.", argc, argv);
-    ladder.takes_block(BlockSizes::any);
-    ladder.variant(
-        "reduce_shared", "static array of 128, 2 launches",
-        [](auto task) {
-            reduce_shared<<<task.blocks(), task.block>>>(task.op, task.in, task.n, task.partials);
-            finish(task, task.blocks());
-        },
-        [](auto& job) -> std::string {
-            return job.block == BLOCK_SIZE ? "" : "its array has 128 values, for a block of 128";
+    ladder.family.takes_block(BlockSizes::any);
+    ladder
+        .variant("reduce_shared", "static array of 128, 2 launches",
+                 [](auto task) {
+                     reduce_shared<<<task.blocks(), task.block>>>(task.op, task.in, task.n, task.partials);
+                     finish(task, task.blocks());
+                 })
+        .unless([](const DeviceInfo&, const auto& task) {
+            return task.block == BLOCK_SIZE ? "" : "its array has 128 values, for a block of 128";
         });
     ladder.variant("reduce_dynamic", "array sized at launch, 2 launches", [](auto task) {
         const int bytes = task.block * sizeof(typename decltype(task)::Value);

@@ -30,10 +30,14 @@ __global__ void reduce_global(Op op, typename Op::Value* values, int64_t n, type
 
 int main(int argc, char** argv) {
     Reduce ladder("global", "Reduces in global memory, in place.", argc, argv);
-    ladder.takes_block(BlockSizes::any);
-    ladder.in_place("reduce_global", "halving in place, 2 launches", [](auto task) {
-        reduce_global<<<task.blocks(), task.block>>>(task.op, task.array, task.n, task.partials);
-        finish(task, task.blocks());
-    });
+    ladder.family.takes_block(BlockSizes::any);
+    ladder.family.needs_array();
+    ladder
+        .variant("reduce_global", "halving in place, 2 launches",
+                 [](auto task) {
+                     reduce_global<<<task.blocks(), task.block>>>(task.op, task.array, task.n, task.partials);
+                     finish(task, task.blocks());
+                 })
+        .in_place = true;
     return ladder.run();
 }

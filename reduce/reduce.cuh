@@ -1,19 +1,14 @@
 // reduce.cuh: the problem of this family. n numbers become one: their sum, max, min, or argmax.
 #pragma once
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "collective.cuh"
-#include "device_memory.cuh"
-#include "program.hpp"
+#include "ladder.hpp"
 #include "reference.hpp"
 
 /// Threads a block where a program does not say otherwise, as in the tutorial texts.
@@ -30,12 +25,14 @@ struct Task {
     Op op;
     const Element* in;
     int64_t n;
-    Value* array;      ///< for in_place rungs: the elements' values, fresh before each launch
+    Value*
+        array;  ///< with needs_array(); for variants in_place the elements' values, fresh before each launch
     Value* partials;   ///< room for a value for each block() threads of the grid, and 4096 more
     Value* scratch;    ///< room for the values that finish() leaves
     unsigned* ticket;  ///< 0; a kernel that counts with it leaves it at 0
     Value* result;
     int block, multiprocessors;
+    bool may_be_nan;  ///< the input holds NaN, where its type has it
 
     /// Blocks that cover the elements with `per_thread` each; one where there is no element.
     int blocks(int per_thread = 1) const {
@@ -52,48 +49,48 @@ void finish(const Task<Op>& task, int64_t count) {
                                               task.result);
 }
 
-/// The ceiling of this family: every byte is read, 16 at a time with eight such loads under way in each
-/// thread, and goes into one XOR a warp, so that the host can see that none was left out.
-constexpr int READ_THREADS = 512, READS_UNDER_WAY = 8, READ_BLOCKS_PER_MULTIPROCESSOR = 2;
+/// The ceiling of this family: every byte is read, 16 at a time with eight such loads in flight in each thread, and
+/// goes into one XOR a warp, so that the host can see that none was left out.
+constexpr int READ_THREADS = 512, READS_IN_FLIGHT = 8, READ_BLOCKS_PER_MULTIPROCESSOR = 2;
 __global__ void __launch_bounds__(READ_THREADS)
     read_words(const uint4* in, int64_t packs, uint32_t* of_warp) {
     const int64_t stride = static_cast<int64_t>(gridDim.x) * READ_THREADS;
     const int64_t thread = blockIdx.x * static_cast<int64_t>(READ_THREADS) + threadIdx.x;
     uint32_t all = 0;
-    for (int64_t first = thread; first < packs; first += READS_UNDER_WAY * stride) {
-        uint4 pack[READS_UNDER_WAY] = {};
+    for (int64_t first = thread; first < packs; first += READS_IN_FLIGHT * stride) {
+        uint4 pack[READS_IN_FLIGHT] = {};
 #pragma unroll
-        for (int k = 0; k < READS_UNDER_WAY; ++k)
+        for (int k = 0; k < READS_IN_FLIGHT; ++k)
             if (first + k * stride < packs) pack[k] = __ldcs(&in[first + k * stride]);
 #pragma unroll
-        for (int k = 0; k < READS_UNDER_WAY; ++k) all ^= pack[k].x ^ pack[k].y ^ pack[k].z ^ pack[k].w;
+        for (int k = 0; k < READS_IN_FLIGHT; ++k) all ^= pack[k].x ^ pack[k].y ^ pack[k].z ^ pack[k].w;
     }
 #pragma unroll
     for (int delta = WARP_SIZE / 2; delta > 0; delta /= 2) all ^= shuffle_down(all, delta);
     if (threadIdx.x % WARP_SIZE == 0) of_warp[thread / WARP_SIZE] = all;
 }
 
-/// The row of the ceiling. `in` holds `input`, whole packs of 16 bytes.
+/// Reads `in`, which holds `input`, whole packs of 16 bytes.
 template <typename T>
 class ReadCeiling {
  public:
+    static constexpr const char *NAME = "read", *NOTE = "16 bytes a load: the ceiling";
+
     ReadCeiling(const std::vector<T>& input, const DeviceBuffer<T>& in, int multiprocessors)
         : input(input),
           in(in),
           blocks(READ_BLOCKS_PER_MULTIPROCESSOR * multiprocessors),
           of_warp(int64_t{blocks} * (READ_THREADS / WARP_SIZE)) {}
 
-    static Label label() { return {"read", "16 bytes a load: the ceiling", Role::ceiling}; }
-    void poison() { of_warp.poison(); }
-    Variant variant() {
-        const auto launch = [this] {
-            read_words<<<blocks, READ_THREADS>>>(reinterpret_cast<const uint4*>(in.data()), in.bytes() / 16,
-                                                 of_warp.data());
-        };
-        return {label(), launch, [this] { return check(); }};
+    void launch() {
+        read_words<<<blocks, READ_THREADS>>>(reinterpret_cast<const uint4*>(in.data()), in.bytes() / 16,
+                                             of_warp.data());
     }
-
- private:
+    /// An even number of equal words would cancel out: one of them is another, and no XOR of small integers.
+    void poison() {
+        of_warp.poison();
+        CHECK_CUDA_CALL(cudaMemset(of_warp.data(), 0x5A, sizeof(uint32_t)));
+    }
     /// Does what was read amount to the XOR of the input?
     Comparison check() const {
         std::vector<uint32_t> parts(of_warp.count());
@@ -114,6 +111,7 @@ class ReadCeiling {
             1, 0, [&](int64_t) { return got; }, [&](int64_t) { return want; });
     }
 
+ private:
     const std::vector<T>& input;
     const DeviceBuffer<T>& in;
     const int blocks;
@@ -131,99 +129,61 @@ __global__ void lift_kernel(Op op, const typename Op::Element* in, int64_t n, ty
 /// Block sizes that a program's kernels can take.
 enum class BlockSizes { any, whole_warps, powers_of_two };
 
-/// A program of this family, with the operators that it offers: it names its variants and runs.
+/// This family, with the operators that a program offers.
 template <template <typename> class... Ops>
-class ReduceBy {
- public:
-    /// Why a variant cannot run, or "".
-    struct Job {
-        const DeviceInfo& device;
-        const std::string &op, &type, &data;
-        int64_t n;
-        int block;
+struct ReduceFamily {
+    static constexpr const char* NAME = "reduce";
+    using Types = TypeList<Ops<double>..., Ops<float>..., Ops<int>...>;
+    struct Traits {
+        bool reads_only = false;  ///< the ceiling
+        bool ordered = true;      ///< gives the same bits each time
+        bool in_place = false;    ///< reduces task.array instead of task.in
+        int launches_shown =
+            0;  ///< how many different results this many launches give is shown below the table
     };
-    using Obstacle = std::function<std::string(const Job&)>;
+    template <typename Op>
+    using Task = ::Task<Op>;
 
-    ReduceBy(const char* name, const char* about, int argc, char** argv);
+    explicit ReduceFamily(Program&);
 
     /// Adds --block.
     void takes_block(BlockSizes sizes, int64_t default_size = BLOCK_SIZE);
+    /// The task has an array with room for a last block of 1024. It holds anything but for variants in_place.
+    void needs_array() { has_array = true; }
 
-    /// A rung: launch(task) for each operator and type. It must give the same bits each time.
-    template <typename L>
-    void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        add({{name, note, Role::rung}, Kind::plain, {}, obstacle}, launch);
+    template <typename Op>
+    bool chosen() const {
+        return op == Op::NAME && program.options.type == TYPE_NAME<typename Op::Element>;
     }
-    /// A rung that uses task.array, whatever is in it, with room for a last block of 1024.
+    std::string nothing_to_do() const;
     template <typename L>
-    void with_array(const char* name, const char* note, L launch) {
-        add({{name, note, Role::rung}, Kind::with_array, {}, {}}, launch);
+    static void add_ceiling(L& ladder) {
+        using Read = ReadCeiling<float>;
+        ladder.ceiling_of_work(Read::NAME, Read::NOTE, [](auto& work) { work.read.launch(); }).reads_only =
+            true;
     }
-    /// A rung that reduces task.array instead of task.in, in place.
-    template <typename L>
-    void in_place(const char* name, const char* note, L launch) {
-        add({{name, note, Role::rung}, Kind::in_place, {}, {}}, launch);
-    }
-    /// A rung whose additions come in no fixed order.
-    template <typename L>
-    void unordered(const char* name, const char* note, L launch) {
-        add({{name, note, Role::rung}, Kind::unordered, {}, {}}, launch);
-    }
-    /// The vendor's library.
-    template <typename L>
-    void baseline(const char* name, const char* note, L launch, Obstacle obstacle) {
-        add({{name, note, Role::baseline}, Kind::unordered, {}, obstacle}, launch);
-    }
-    /// Shows, below the table, how many different results this many launches of each rung give.
-    void show_repeats(int launches) { repeats_shown = launches; }
 
-    int run();
+    Program& program;
+    std::string op, data = DATA.front();
+    int64_t n = 100000000, block = BLOCK_SIZE, offset = 0;
+    BlockSizes block_sizes = BlockSizes::any;
+    bool has_array = false;
+
+    template <typename Op>
+    struct Work;
 
  private:
-    template <typename Op>
-    using Launch = std::function<void(const Task<Op>&)>;
-    template <template <typename> class Op>
-    struct ByType {
-        Launch<Op<float>> f32;
-        Launch<Op<double>> f64;
-        Launch<Op<int>> i32;
-    };
-    enum class Kind { plain, with_array, in_place, unordered };
-    struct Rung : Label {
-        Kind kind;
-        std::tuple<ByType<Ops>...> launches;
-        Obstacle obstacle;
-    };
-
-    template <typename L>
-    void add(Rung rung, L launch) {
-        rung.launches = {ByType<Ops>{launch, launch, launch}...};
-        rungs.push_back(rung);
-    }
-    template <template <typename> class Op>
-    int measure_type();
-    template <typename Op, typename Get>
-    int measure(const Get& launch_of);
-    template <typename Op>
-    void print_repeats(const std::vector<Variant>& variants, const DeviceBuffer<typename Op::Value>& result);
-    void check_block() const;
-
     static constexpr int64_t LONGEST_PRINTED = 64;
-
-    Program program;
-    std::vector<Rung> rungs;
-    std::string op, data = DATA.front();
-    int64_t n = 100000000, block = BLOCK_SIZE, default_block = BLOCK_SIZE, offset = 0;
-    BlockSizes block_sizes = BlockSizes::any;
-    int repeats_shown = 0;
 };
 
-/// A program with all operators.
+/// A program of this family: it names its variants and runs.
+template <template <typename> class... Ops>
+using ReduceBy = Ladder<ReduceFamily<Ops...>>;
+/// With all operators.
 using Reduce = ReduceBy<Sum, Max, Min, ArgMax>;
 
 template <template <typename> class... Ops>
-ReduceBy<Ops...>::ReduceBy(const char* name, const char* about, int argc, char** argv)
-    : program("reduce", name, about, argc, argv) {
+ReduceFamily<Ops...>::ReduceFamily(Program& the_program) : program(the_program) {
     const std::vector<std::string> ops = {Ops<int>::NAME...};
     op = ops.front();
     program.command_line.types({"double", "float", "int"});
@@ -258,9 +218,9 @@ ReduceBy<Ops...>::ReduceBy(const char* name, const char* about, int argc, char**
 }
 
 template <template <typename> class... Ops>
-void ReduceBy<Ops...>::takes_block(BlockSizes sizes, int64_t default_size) {
+void ReduceFamily<Ops...>::takes_block(BlockSizes sizes, int64_t default_size) {
     block_sizes = sizes;
-    block = default_block = default_size;
+    block = default_size;
     const char* which = sizes == BlockSizes::any           ? "threads a block"
                         : sizes == BlockSizes::whole_warps ? "threads a block, a multiple of 32"
                                                            : "threads a block, a power of two";
@@ -277,137 +237,132 @@ void ReduceBy<Ops...>::takes_block(BlockSizes sizes, int64_t default_size) {
 }
 
 template <template <typename> class... Ops>
-void ReduceBy<Ops...>::check_block() const {
+std::string ReduceFamily<Ops...>::nothing_to_do() const {
     const auto refuse = [this](const char* rule) {
         throw UsageError("--block: " + std::to_string(block) + " is not " + rule);
     };
     if (block_sizes == BlockSizes::whole_warps && block % WARP_SIZE) refuse("a multiple of 32");
     if (block_sizes == BlockSizes::powers_of_two && (block & (block - 1))) refuse("a power of two");
-}
-
-template <template <typename> class... Ops>
-int ReduceBy<Ops...>::run() {
-    std::vector<Label> labels = {ReadCeiling<float>::label()};
-    labels.insert(labels.end(), rungs.begin(), rungs.end());
-    return program.run(labels, [this] {
-        check_block();
-        if (program.options.print && n > LONGEST_PRINTED)
-            throw UsageError("--print: shows at most 64 elements");
-        if (n == 0 && op == "argmax") throw UsageError("--n: the argmax of nothing is nowhere");
-        program.open_device();
-        int code = EXIT_USAGE;
-        (void)((op == Ops<int>::NAME ? (code = measure_type<Ops>(), true) : false) || ...);
-        return code;
-    });
-}
-
-template <template <typename> class... Ops>
-template <template <typename> class Op>
-int ReduceBy<Ops...>::measure_type() {
-    const auto of = [](const Rung& r) -> const ByType<Op>& { return std::get<ByType<Op>>(r.launches); };
-    if (program.options.type == "float") return measure<Op<float>>([&](const Rung& r) { return of(r).f32; });
-    if (program.options.type == "int") return measure<Op<int>>([&](const Rung& r) { return of(r).i32; });
-    return measure<Op<double>>([&](const Rung& r) { return of(r).f64; });
-}
-
-template <template <typename> class... Ops>
-template <typename Op, typename Get>
-int ReduceBy<Ops...>::measure(const Get& launch_of) {
-    using Element = typename Op::Element;
-    using Value = typename Op::Value;
-    const int multiprocessors = program.device.multiprocessors;
-    bool any_array = false;
-    for (const Rung& r : rungs) any_array |= r.kind == Kind::with_array || r.kind == Kind::in_place;
-
-    // The buffer ends with a whole pack of 16 bytes, for the ceiling; kernels see only the elements.
-    const int64_t packs = ceil_div(checked_bytes(offset + n, sizeof(Element)), 16);
-    std::vector<Element> input(packs * (16 / sizeof(Element)));
-    fill_input(input.data() + offset, n, data, program.options.seed);
-    DeviceBuffer<Element> in(static_cast<int64_t>(input.size()));
-    in.upload(input.data());
-
-    const int64_t most_blocks = ceil_div(n, block) + 4096;
-    DeviceBuffer<Value> result(1), array(any_array ? n + MAX_BLOCK_SIZE : 0), partials(most_blocks),
-        scratch(4096);
-    DeviceBuffer<unsigned> ticket(1);
-    CHECK_CUDA_CALL(cudaMemset(ticket.data(), 0, ticket.bytes()));
-    ReadCeiling<Element> read(input, in, multiprocessors);
-
-    const Task<Op> task{Op(),           in.data() + offset, n,
-                        array.data(),   partials.data(),    scratch.data(),
-                        ticket.data(),  result.data(),      static_cast<int>(block),
-                        multiprocessors};
-    const Expected<Op> expected =
-        reference(Op(), input.data() + offset, n, int64_t{MAX_BLOCK_SIZE} * multiprocessors);
-
-    Problem problem = program.problem();
-    problem.headline = op + " of " + std::to_string(n) + " " + program.options.type;
-    problem.working_set = static_cast<double>(n) * sizeof(Element);
-    problem.rates = {{"GB/s", problem.working_set}};
-    problem.ceiling = "read";
-    problem.poison = [&] {
-        result.poison();
-        read.poison();
-    };
-    problem.show = [&](const std::string& name) {
-        if (name == problem.ceiling) return;
-        for (int64_t i = 0; i < n; ++i) std::printf("%.9g ", static_cast<double>(input[offset + i]));
-        Value got;
-        result.download(&got);
-        std::printf("\n%s by %s: %.9g\n", op.c_str(), name.c_str(), plain(got));
-    };
-
-    std::vector<Variant> variants = {read.variant()};
-    for (const Rung& r : rungs) {
-        Variant v{r};
-        v.launch = [&task, launch = launch_of(r)] { launch(task); };
-        v.check = [&] {
-            Value got;
-            result.download(&got);
-            return judge(Op(), expected, got);
-        };
-        if (r.kind != Kind::unordered)
-            v.fingerprint = [&] {
-                Value got;
-                result.download(&got);
-                return bits_of(got);
-            };
-        if (r.kind == Kind::in_place)
-            v.restore = [&task] {
-                lift_kernel<<<task.multiprocessors * 2, 1024>>>(task.op, task.in, task.n, task.array);
-            };
-        if (r.obstacle)
-            v.cannot_run =
-                r.obstacle({program.device, op, program.options.type, data, n, static_cast<int>(block)});
-        variants.push_back(v);
-    }
-    const int code = program.measure(problem, variants);
-    if (repeats_shown && !program.options.quiet && !program.options.profile)
-        print_repeats<Op>(variants, result);
-    return code;
+    if (program.options.print && n > LONGEST_PRINTED) throw UsageError("--print: shows at most 64 elements");
+    if (n == 0 && op == "argmax") throw UsageError("--n: the argmax of nothing is nowhere");
+    return "";  // the sum, the max and the min of nothing are the neutral element
 }
 
 template <template <typename> class... Ops>
 template <typename Op>
-void ReduceBy<Ops...>::print_repeats(const std::vector<Variant>& variants,
-                                     const DeviceBuffer<typename Op::Value>& result) {
-    for (const Variant& v : variants) {
-        const std::vector<std::string>& chosen = program.options.variants;
-        const bool wanted = chosen.empty() || std::count(chosen.begin(), chosen.end(), v.name);
-        if (v.role != Role::rung || !wanted || !v.cannot_run.empty()) continue;
-        std::set<double> results;
-        for (int i = 0; i < repeats_shown; ++i) {
-            if (v.restore) v.restore();
-            v.launch();
-            CHECK_KERNEL();
-            typename Op::Value got;
-            result.download(&got);
-            results.insert(plain(got));
-        }
-        if (results.size() == 1)
-            std::printf("%s: %d launches all gave %.17g\n", v.name.c_str(), repeats_shown, *results.begin());
-        else
-            std::printf("%s: %d launches gave %zu different results, from %.17g to %.17g\n", v.name.c_str(),
-                        repeats_shown, results.size(), *results.begin(), *results.rbegin());
+struct ReduceFamily<Ops...>::Work {
+    using Element = typename Op::Element;
+    using Value = typename Op::Value;
+
+    static double host_bytes(const ReduceFamily& family) {
+        return static_cast<double>(sizeof(Element)) * static_cast<double>(family.offset + family.n);
     }
-}
+
+    // The buffer ends with a whole pack of 16 bytes, for the ceiling; kernels see only the elements.
+    Work(const ReduceFamily& the_family, const Program& program)
+        : family(the_family),
+          input(ceil_div(checked_bytes(family.offset + family.n, sizeof(Element)), 16) *
+                (16 / sizeof(Element))),
+          in(static_cast<int64_t>(input.size())),
+          result(1),
+          array(family.has_array ? family.n + MAX_BLOCK_SIZE : 0),
+          partials(ceil_div(family.n, family.block) + 4096),
+          scratch(4096),
+          ticket(1),
+          read(input, in, program.device.multiprocessors),
+          task{Op(),
+               in.data() + family.offset,
+               family.n,
+               array.data(),
+               partials.data(),
+               scratch.data(),
+               ticket.data(),
+               result.data(),
+               static_cast<int>(family.block),
+               program.device.multiprocessors,
+               family.data == "nan"} {
+        fill_input(input.data() + family.offset, family.n, family.data, program.options.seed);
+        in.upload(input.data());
+        CHECK_CUDA_CALL(cudaMemset(ticket.data(), 0, ticket.bytes()));
+        expected = reference(Op(), input.data() + family.offset, family.n,
+                             int64_t{MAX_BLOCK_SIZE} * program.device.multiprocessors);
+    }
+    void describe(Problem& problem) const {
+        problem.headline = family.op + " of " + std::to_string(family.n) + " " + problem.type;
+        problem.working_set = static_cast<double>(family.n) * sizeof(Element);
+        problem.rates = {{"GB/s", problem.working_set}};
+        problem.ceiling = ReadCeiling<Element>::NAME;
+        problem.remark = [this](const Medians& medians) { return different_results(medians); };
+    }
+    void describe(Variant& variant, const Traits& traits) {
+        if (traits.reads_only) return;
+        if (traits.ordered) variant.fingerprint = [this] { return bits_of(downloaded()); };
+        if (traits.in_place)
+            variant.restore = [this] {
+                lift_kernel<<<task.multiprocessors * 2, 1024>>>(task.op, task.in, task.n, task.array);
+            };
+        if (traits.launches_shown && variant.cannot_run.empty())
+            repeated.push_back({variant, traits.launches_shown});
+    }
+    void poison() {
+        result.poison();
+        read.poison();
+    }
+    Comparison check(const Traits& variant) const {
+        return variant.reads_only ? read.check() : judge(Op(), expected, downloaded());
+    }
+    void show(const std::string& variant) const {
+        if (variant == ReadCeiling<Element>::NAME) return;
+        for (int64_t i = 0; i < family.n; ++i)
+            std::printf("%.9g ", static_cast<double>(input[family.offset + i]));
+        std::printf("\n%s by %s: %.9g\n", family.op.c_str(), variant.c_str(), plain(downloaded()));
+    }
+
+ private:
+    struct Repeated {
+        Variant variant;
+        int launches;
+    };
+
+    Value downloaded() const {
+        Value value;
+        result.download(&value);
+        return value;
+    }
+    /// A line for each variant with launches_shown that has a time.
+    std::string different_results(const Medians& medians) const {
+        std::string text;
+        for (const auto& [variant, launches] : repeated) {
+            if (!(medians(variant.name) > 0)) continue;
+            std::set<double> results;
+            for (int i = 0; i < launches; ++i) {
+                if (variant.restore) variant.restore();
+                variant.launch();
+                CHECK_KERNEL();
+                results.insert(plain(downloaded()));
+            }
+            char line[200];
+            if (results.size() == 1)
+                std::snprintf(line, sizeof line, "%s: %d launches all gave %.17g\n", variant.name.c_str(),
+                              launches, *results.begin());
+            else
+                std::snprintf(
+                    line, sizeof line, "%s: %d launches gave %zu different results, from %.17g to %.17g\n",
+                    variant.name.c_str(), launches, results.size(), *results.begin(), *results.rbegin());
+            text += line;
+        }
+        return text;
+    }
+
+    const ReduceFamily& family;
+    std::vector<Element> input;
+    DeviceBuffer<Element> in;
+    DeviceBuffer<Value> result, array, partials, scratch;
+    DeviceBuffer<unsigned> ticket;
+    Expected<Op> expected;
+    std::vector<Repeated> repeated;
+
+ public:
+    ReadCeiling<Element> read;
+    const Task<Op> task;
+};

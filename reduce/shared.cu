@@ -4,7 +4,7 @@
 //         and written once a block; the input stays whole.
 // Cost:   an array of one value a thread, its size fixed when the program is compiled.
 // Wrong still: each thread loads one element and then mostly waits: in the first step half of the threads are
-//         idle, in the last all but one. And 128 threads x 8 bytes is little to have under way.
+//         idle, in the last all but one. And 128 threads x 8 bytes is little to have in flight.
 // Text 1, reduce_shared, with its BLOCK_SIZE of 128 (as in the text, lanes past the end take the neutral
 //         element). Beside it the same lines with the array in global memory, so that nothing but the place
 //         of the array differs; the text compares with a kernel that also works in place (global.cu).
@@ -44,7 +44,8 @@ __global__ void reduce_global_array(Op op, const typename Op::Element* in, int64
 
 int main(int argc, char** argv) {
     Reduce ladder("shared", "Reduces in shared memory, against the same in global memory.", argc, argv);
-    ladder.with_array("global_array", "the array in global memory, 2 launches", [](auto task) {
+    ladder.family.needs_array();
+    ladder.variant("global_array", "the array in global memory, 2 launches", [](auto task) {
         reduce_global_array<<<task.blocks(), BLOCK_SIZE>>>(task.op, task.in, task.n, task.array,
                                                            task.partials);
         finish(task, task.blocks());

@@ -72,15 +72,17 @@ void launch_shuffle(const Task<Op>& task) {
 
 int main(int argc, char** argv) {
     Reduce ladder("shuffle", "Reduces by warp shuffles.", argc, argv);
-    ladder.takes_block(BlockSizes::whole_warps, 256);
+    ladder.family.takes_block(BlockSizes::whole_warps, 256);
     ladder.variant("shuffle", "five shuffles a warp, 2 launches",
                    [](auto task) { launch_shuffle<ByShuffles>(task); });
-    ladder.variant(
-        "reduce_sync", "__reduce_add_sync and its like, 2 launches",
-        [](auto task) { launch_shuffle<ByInstruction>(task); },
-        [](auto& job) -> std::string {
-            if (job.device.major < 8) return "needs compute capability 8.0";
-            if (job.type != "int" || job.op == "argmax") return "is for sum, max and min of ints";
+    ladder
+        .variant("reduce_sync", "__reduce_add_sync and its like, 2 launches",
+                 [](auto task) { launch_shuffle<ByInstruction>(task); })
+        .unless([](const DeviceInfo& device, const auto& task) -> std::string {
+            using Op = std::decay_t<decltype(task.op)>;
+            if (device.major < 8) return "needs compute capability 8.0";
+            if (!std::is_same_v<typename Op::Element, int> || std::is_same_v<Op, ArgMax<int>>)
+                return "is for sum, max and min of ints";
             return "";
         });
     return ladder.run();

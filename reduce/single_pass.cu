@@ -85,16 +85,16 @@ void replay_single_pass(const Task<Op>& task) {
 
 int main(int argc, char** argv) {
     Reduce ladder("single_pass", "Reduces in one launch: the last block finishes.", argc, argv);
-    ladder.takes_block(BlockSizes::whole_warps, 512);
-    ladder.variant("two_launches", "the same loads, 2 launches", [](auto task) {
+    ladder.family.takes_block(BlockSizes::whole_warps, 512);
+    auto& two = ladder.variant("two_launches", "the same loads, 2 launches", [](auto task) {
         const int blocks = std::min(task.blocks(), task.multiprocessors * (2048 / task.block));
         reduce_partials<<<blocks, task.block>>>(task.op, task.in, task.n, task.partials);
         finish(task, blocks);
     });
-    ladder.variant("single_pass", "the last block finishes, 1 launch",
-                   [](auto task) { launch_single_pass(task); });
-    ladder.variant("graph_replay", "the same as a CUDA graph, 1 launch",
-                   [](auto task) { replay_single_pass(task); });
-    ladder.show_repeats(20);
+    auto& one = ladder.variant("single_pass", "the last block finishes, 1 launch",
+                               [](auto task) { launch_single_pass(task); });
+    auto& replay = ladder.variant("graph_replay", "the same as a CUDA graph, 1 launch",
+                                  [](auto task) { replay_single_pass(task); });
+    for (auto* variant : {&two, &one, &replay}) variant->launches_shown = 20;
     return ladder.run();
 }

@@ -1,7 +1,7 @@
 // unrolled.cu: eight elements a thread, and a tree without a loop.
 //
 // Idea:   a block takes eight blocks' worth: each thread adds eight elements as it loads them, eight loads
-//         under way at once, so no thread is idle in the first step. The block size is a template
+//         in flight at once, so no thread is idle in the first step. The block size is a template
 //         parameter: all bounds are known, and the compiler writes the steps out, none of them with a test
 //         of the loop. The last 64 elements are one warp's work, which needs no barrier of the block.
 // Cost:   a kernel for each block size; powers of two only, others are refused.
@@ -84,14 +84,19 @@ using Sizes = std::integer_sequence<int, 32, 64, 128, 256, 512, 1024>;
 
 int main(int argc, char** argv) {
     Reduce ladder("unrolled", "Reduces with eight elements a thread and unrolled trees.", argc, argv);
-    ladder.takes_block(BlockSizes::powers_of_two);
-    ladder.in_place("complete_unroll", "reduceCompleteUnroll, in place, 2 launches", [](auto task) {
-        const int blocks = task.blocks(UNROLL);
-        with_block_size(task.block, Sizes(), [&](auto size) {
-            reduceCompleteUnroll<size()><<<blocks, size()>>>(task.op, task.array, task.n, task.partials);
-        });
-        finish(task, blocks);
-    });
+    ladder.family.takes_block(BlockSizes::powers_of_two);
+    ladder.family.needs_array();
+    ladder
+        .variant("complete_unroll", "reduceCompleteUnroll, in place, 2 launches",
+                 [](auto task) {
+                     const int blocks = task.blocks(UNROLL);
+                     with_block_size(task.block, Sizes(), [&](auto size) {
+                         reduceCompleteUnroll<size()>
+                             <<<blocks, size()>>>(task.op, task.array, task.n, task.partials);
+                     });
+                     finish(task, blocks);
+                 })
+        .in_place = true;
     ladder.variant("complete_unroll_shared", "the same in shared memory, 2 launches", [](auto task) {
         const int blocks = task.blocks(UNROLL);
         with_block_size(task.block, Sizes(), [&](auto size) {

@@ -1,6 +1,6 @@
-// vectorized.cu: 16 bytes a load, eight loads under way, one launch. The top rung.
+// vectorized.cu: 16 bytes a load, eight loads in flight, one launch. The top rung.
 //
-// Idea:   the memory's speed is that of the bytes under way (Little's law). Two blocks of 512 threads on each
+// Idea:   the memory's speed is that of the bytes in flight (Little's law). Two blocks of 512 threads on each
 //         multiprocessor, eight loads of 16 bytes in each thread before the first is used: 128 KB. More
 //         blocks are slower here: they read in more places at a time. Everything else is kept off that path:
 //         64-bit index arithmetic once for 8 x 16 bytes, an accumulator for each element of a pack
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_MULTIPROCESSOR)
 int main(int argc, char** argv) {
     ReduceBy<Sum, Max, Min> ladder("vectorized", "Reduces with 16-byte loads in one launch: the top rung.",
                                    argc, argv);
-    ladder.variant("vectorized", "16-byte loads, eight under way, 1 launch", [](auto task) {
+    ladder.variant("vectorized", "16-byte loads, eight in flight, 1 launch", [](auto task) {
         const int64_t packs = task.n / Pack<std::decay_t<decltype(*task.in)>>::V;
         const int blocks = static_cast<int>(std::clamp<int64_t>(
             ceil_div(packs, THREADS * LEAST_LOADS), 1, BLOCKS_PER_MULTIPROCESSOR * task.multiprocessors));
