@@ -85,13 +85,13 @@ void launch_cp_async(const Task<float>& t) {
 
 int main(int argc, char** argv) {
     Matmul ladder("double_buffered", "Multiplies while the next tiles are on their way.", argc, argv);
-    ladder.float_variant("registers", "2 buffers, the next tile in registers", [](auto t) {
+    ladder.variant<float>("registers", "2 buffers, the next tile in registers", [](auto t) {
         const auto kernel = in_fours(t) ? matmul_registers<4> : matmul_registers<1>;
         kernel<<<t.tiles(Tile::BM, Tile::BN), Tile::THREADS>>>(t);
     });
-    ladder.float_variant("cp_async_2", "cp.async, 1 tile on its way", launch_cp_async<2>);
-    ladder.float_variant("cp_async_3", "cp.async, 2 tiles on their way", launch_cp_async<3>);
-    ladder.float_variant("cp_async_4", "cp.async, 3 tiles on their way", launch_cp_async<4>);
+    ladder.variant<float>("cp_async_2", "cp.async, 1 tile on its way", launch_cp_async<2>);
+    ladder.variant<float>("cp_async_3", "cp.async, 2 tiles on their way", launch_cp_async<3>);
+    ladder.variant<float>("cp_async_4", "cp.async, 3 tiles on their way", launch_cp_async<4>);
     add_cublas(ladder);
     return ladder.run();
 }

@@ -3,17 +3,14 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "device_memory.cuh"
 #include "fma_ceiling.cuh"
 #include "grid.cuh"
-#include "program.hpp"
+#include "ladder.hpp"
 #include "reference.hpp"
 
 constexpr int64_t MAX_SIDE = 2000000000;  // leaves room for the last tile to reach past the edge
@@ -78,48 +75,23 @@ struct Task {
     }
 };
 
-/// A program of this family: it names its variants and runs.
-class Matmul {
- public:
-    /// What a variant may be unable to run; an Obstacle says why, or "".
-    struct Job {
-        const DeviceInfo& device;
-        const Shape& shape;
-        const std::string& type;
-        bool aligned;  ///< all rows of A, B and C start at multiples of 16 bytes
-    };
-    using Obstacle = std::function<std::string(const Job&)>;
+struct MatmulFamily {
+    static constexpr const char* NAME = "matmul";
+    using Types = TypeList<float, double>;
     template <typename T>
-    using Launch = std::function<void(const Task<T>&)>;
+    using Task = ::Task<T>;
+    template <typename T>
+    using Copy = std::function<void(const Task<T>&)>;
+    struct Traits {
+        bool multiplies = true;  ///< or is the ceiling
+        bool ordered = true;     ///< gives the same bits each time
+        /// For a variant that works on copies of its own: `take` copies C there (and, once, A and B) before each launch,
+        /// `bring` copies C back after it, for the check. Neither is timed.
+        PerType<Copy, Types> take = {}, bring = {};
+    };
 
     /// `side`: m, n and k where the command line says nothing.
-    Matmul(const char* name, const char* about, int argc, char** argv, int64_t side = 4096);
-
-    /// A rung: launch(task) for float and double. It must give the same bits each time.
-    template <typename L>
-    void variant(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, true, {launch, launch}, obstacle});
-    }
-    /// A rung for float alone. A program that has no others takes no --type double.
-    void float_variant(const char* name, const char* note, Launch<float> launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, true, {launch, {}}, obstacle});
-    }
-    /// A rung whose additions come in no fixed order.
-    template <typename L>
-    void unordered(const char* name, const char* note, L launch, Obstacle obstacle = {}) {
-        rungs.push_back({{name, note, Role::rung}, false, {launch, launch}, obstacle});
-    }
-    /// A rung that works on copies of its own: take(task) copies C there (and, once, A and B) before each launch, and
-    /// bring(task) brings C back after it, for the check. Neither is timed.
-    template <typename Take, typename L, typename Bring>
-    void with_copies(const char* name, const char* note, Take take, L launch, Bring bring) {
-        rungs.push_back({{name, note, Role::rung}, true, {launch, launch}, {}, {take, take}, {bring, bring}});
-    }
-    /// The vendor's library.
-    template <typename L>
-    void baseline(const char* name, const char* note, L launch, Obstacle obstacle) {
-        rungs.push_back({{name, note, Role::baseline}, false, {launch, launch}, obstacle});
-    }
+    explicit MatmulFamily(Program& program, int64_t side = 4096);
 
     /// Adds --batch-count and --broadcast.
     void takes_batch(int64_t default_count);
@@ -132,46 +104,36 @@ class Matmul {
     void test_sizes(const std::vector<std::string>& lines) {
         program.test_sizes.insert(program.test_sizes.end(), lines.begin(), lines.end());
     }
-    void large_sizes(const std::vector<std::string>& lines) {
-        program.large_sizes.insert(program.large_sizes.end(), lines.begin(), lines.end());
+
+    std::string nothing_to_do() const;
+    template <typename L>
+    static void add_ceiling(L& ladder) {
+        using Fma = FmaCeiling<float>;
+        ladder.ceiling_of_work(Fma::NAME, Fma::NOTE, [](auto& work) { work.fma.launch(); }).multiplies =
+            false;
     }
-
-    int run();
-
- private:
-    struct Work {
-        Launch<float> f32;
-        Launch<double> f64;
-        template <typename T>
-        const Launch<T>& of() const {
-            if constexpr (std::is_same_v<T, float>)
-                return f32;
-            else
-                return f64;
-        }
-    };
-    struct Rung : Label {
-        bool ordered;
-        Work launch;
-        Obstacle obstacle;
-        Work take = {}, bring = {};
-    };
-    Shape shape() const;
+    /// With the factors as the kernels have them, in T.
     template <typename T>
-    int measure();
+    Shape shape() const;
 
-    static constexpr int64_t LONGEST_PRINTED = 12;
-
-    Program program;
-    std::vector<Rung> rungs;
+    Program& program;
     int64_t m, n, k, batch_count = 1, lda = 0, ldb = 0, ldc = 0, offset = 0;
     double alpha = 1, beta = 0;
     std::string broadcast = "none", data = DATA.front();
     std::function<int64_t(const Shape&, const DeviceInfo&)> workspace_elements;
+
+    template <typename T>
+    class Work;
+
+ private:
+    static constexpr int64_t LONGEST_PRINTED = 12;
 };
 
-inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv, int64_t side)
-    : program("matmul", name, about, argc, argv), m(side), n(side), k(side) {
+/// A program of this family: it names its variants and runs.
+using Matmul = Ladder<MatmulFamily>;
+
+inline MatmulFamily::MatmulFamily(Program& the_program, int64_t side)
+    : program(the_program), m(side), n(side), k(side) {
     program.command_line.size("--m", m, 0, MAX_SIDE, 128, "rows of A and C");
     program.command_line.size("--n", n, 0, MAX_SIDE, 128, "columns of B and C");
     program.command_line.size("--k", k, 0, MAX_SIDE, 64, "columns of A, rows of B");
@@ -219,7 +181,7 @@ inline Matmul::Matmul(const char* name, const char* about, int argc, char** argv
                            "--m 4099 --n 4097 --k 4101"};
 }
 
-inline void Matmul::takes_batch(int64_t default_count) {
+inline void MatmulFamily::takes_batch(int64_t default_count) {
     batch_count = default_count;
     program.command_line.size("--batch-count", batch_count, 0, MAX_BATCH, 3, "products in the batch");
     program.command_line.choice("--broadcast", broadcast, {"none", "a", "b"},
@@ -241,7 +203,8 @@ inline void Matmul::takes_batch(int64_t default_count) {
             program.large_sizes.push_back(std::string(shape) + " --broadcast " + shared);
 }
 
-inline Shape Matmul::shape() const {
+template <typename T>
+Shape MatmulFamily::shape() const {
     const auto layout = [](const char* option, int64_t rows, int64_t cols, int64_t ld, int64_t items) {
         if (ld != 0 && ld < cols)
             throw UsageError(std::string(option) + ": " + std::to_string(ld) + " is less than the width, " +
@@ -250,103 +213,111 @@ inline Shape Matmul::shape() const {
         checked_bytes(items, checked_bytes(rows, checked_bytes(ld, sizeof(double))));
         return Layout{rows, cols, ld, items};
     };
-    Shape s{m, n, k, batch_count, {}, {}, {}, alpha, beta};
+    Shape s{m, n, k, batch_count, {}, {}, {}, static_cast<T>(alpha), static_cast<T>(beta)};
     s.a = layout("--lda", m, k, lda, broadcast == "a" ? 1 : batch_count);
     s.b = layout("--ldb", k, n, ldb, broadcast == "b" ? 1 : batch_count);
     s.c = layout("--ldc", m, n, ldc, batch_count);
     return s;
 }
 
-inline int Matmul::run() {
-    bool any_double = false;
-    for (const Rung& r : rungs) any_double |= r.role == Role::rung && r.launch.f64;
-    program.command_line.types(any_double ? std::vector<std::string>{"float", "double"}
-                                          : std::vector<std::string>{"float"});
-    if (!any_double)
-        for (auto* lines : {&program.test_sizes, &program.sweep_sizes, &program.large_sizes})
-            lines->erase(std::remove_if(lines->begin(), lines->end(),
-                                        [](const std::string& line) {
-                                            return line.find("--type double") != std::string::npos;
-                                        }),
-                         lines->end());
-    std::vector<Label> labels = {FmaCeiling<float>::label()};
-    labels.insert(labels.end(), rungs.begin(), rungs.end());
-    return program.run(labels, [this] {
-        if (program.options.print && std::max({m, n, k}) > LONGEST_PRINTED)
-            throw UsageError("--print: shows sides of at most 12");
-        shape();
-        if (m == 0 || n == 0 || batch_count == 0) return program.nothing_to_do("C has no cells");
-        program.open_device();
-        return program.options.type == "double" ? measure<double>() : measure<float>();
-    });
+inline std::string MatmulFamily::nothing_to_do() const {
+    if (program.options.print && std::max({m, n, k}) > LONGEST_PRINTED)
+        throw UsageError("--print: shows sides of at most 12");
+    shape<double>();
+    return m && n && batch_count ? "" : "C has no cells";
 }
 
 template <typename T>
-int Matmul::measure() {
-    Shape s = shape();
-    s.alpha = static_cast<T>(alpha);  // as the kernels have them
-    s.beta = static_cast<T>(beta);
+class MatmulFamily::Work {
+ public:
+    static double host_bytes(const MatmulFamily& family) {
+        const Shape s = family.shape<T>();
+        return 1.0 * sizeof(T) *
+               (1.0 * s.a.count() + 1.0 * s.b.count() + (s.beta == 0 ? 1.0 : 2.0) * s.c.count());
+    }
+
     // What the device cannot hold is refused before the host works at it.
-    DeviceBuffer<T> a(offset + s.a.count()), b(offset + s.b.count()), c(offset + s.c.count());
-    DeviceBuffer<T> fresh(s.beta == 0 ? 0 : s.c.count());
-    DeviceBuffer<T> workspace(workspace_elements ? workspace_elements(s, program.device) : 0);
-
-    const uint64_t seed = program.options.seed;
-    const auto input = [&](const Layout& layout, uint64_t which) {
-        std::vector<T> values(layout.count());
-        fill_rows(values.data(), layout, data, 3 * seed + which);
-        return values;
-    };
-    const std::vector<T> host_a = input(s.a, 0), host_b = input(s.b, 1);
-    const std::vector<T> old_c = s.beta == 0 ? std::vector<T>() : input(s.c, 2);
-    std::vector<T> after(offset + s.c.count());
-    const auto upload = [](T* to, const std::vector<T>& from) {
-        if (!from.empty())
-            CHECK_CUDA_CALL(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
-    };
-    a.poison();
-    b.poison();
-    upload(a.data() + offset, host_a);
-    upload(b.data() + offset, host_b);
-    upload(fresh.data(), old_c);
-
-    const Task<T> task{static_cast<int>(m),
-                       static_cast<int>(n),
-                       static_cast<int>(k),
-                       static_cast<T>(alpha),
-                       static_cast<T>(beta),
-                       a.data() + offset,
-                       b.data() + offset,
-                       c.data() + offset,
-                       s.a.ld,
-                       s.b.ld,
-                       s.c.ld,
-                       static_cast<int>(batch_count),
-                       s.a.stride(),
-                       s.b.stride(),
-                       s.c.stride(),
-                       workspace.data(),
-                       program.device.multiprocessors};
-    const bool exact = data == "integers" && sums_are_exact<T>(s);
-    std::optional<Reference<T>> reference;  // made when it is first needed: profilers need none
-
-    std::string headline = std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k);
-    if (batch_count != 1) headline = std::to_string(batch_count) + " times " + headline;
-    if (broadcast != "none") headline += ", one " + std::string(broadcast == "a" ? "A" : "B");
-    FmaCeiling<T> fma(s.multiplications(), program.device.multiprocessors);
-    Problem problem = program.problem();
-    problem.headline = headline + " " + program.options.type;
-    problem.working_set =
-        static_cast<double>(sizeof(T)) *
-        (1.0 * s.a.items * m * k + 1.0 * s.b.items * k * n + (s.beta == 0 ? 1.0 : 2.0) * s.cells());
-    problem.rates = {{"TFLOP/s", 2 * s.multiplications()}, {"GB/s", problem.working_set}};
-    problem.ceiling = "fma";
-    problem.poison = [&] {
+    Work(const MatmulFamily& the_family, const Program& program)
+        : family(the_family),
+          s(family.shape<T>()),
+          a(family.offset + s.a.count()),
+          b(family.offset + s.b.count()),
+          c(family.offset + s.c.count()),
+          fresh(s.beta == 0 ? 0 : s.c.count()),
+          workspace(family.workspace_elements ? family.workspace_elements(s, program.device) : 0),
+          host_a(input(s.a, 0)),
+          host_b(input(s.b, 1)),
+          old_c(s.beta == 0 ? std::vector<T>() : input(s.c, 2)),
+          after(c.count()),
+          fma(s.multiplications(), program.device.multiprocessors),
+          task{static_cast<int>(s.m),
+               static_cast<int>(s.n),
+               static_cast<int>(s.k),
+               static_cast<T>(s.alpha),
+               static_cast<T>(s.beta),
+               a.data() + family.offset,
+               b.data() + family.offset,
+               c.data() + family.offset,
+               s.a.ld,
+               s.b.ld,
+               s.c.ld,
+               static_cast<int>(s.batch),
+               s.a.stride(),
+               s.b.stride(),
+               s.c.stride(),
+               workspace.data(),
+               program.device.multiprocessors} {
+        a.poison();
+        b.poison();
+        upload(a.data() + family.offset, host_a);
+        upload(b.data() + family.offset, host_b);
+        upload(fresh.data(), old_c);
+    }
+    void describe(Problem& problem) const {
+        problem.headline = std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k);
+        if (s.batch != 1) problem.headline = std::to_string(s.batch) + " times " + problem.headline;
+        if (family.broadcast != "none")
+            problem.headline += ", one " + std::string(family.broadcast == "a" ? "A" : "B");
+        problem.headline += " " + problem.type;
+        problem.working_set =
+            static_cast<double>(sizeof(T)) * (1.0 * s.a.items * s.m * s.k + 1.0 * s.b.items * s.k * s.n +
+                                              (s.beta == 0 ? 1.0 : 2.0) * s.cells());
+        problem.rates = {{"TFLOP/s", 2 * s.multiplications()}, {"GB/s", problem.working_set}};
+        problem.ceiling = FmaCeiling<T>::NAME;
+    }
+    void describe(Variant& variant, const Traits& traits) {
+        if (!traits.multiplies) {
+            // Its operations are those of the product, its bytes are not.
+            variant.rates = {{"TFLOP/s", 2 * s.multiplications()}};
+            return;
+        }
+        if (traits.ordered) variant.fingerprint = [this] { return fingerprint(after); };
+        const auto& take = traits.take.template of<T>();
+        if (s.beta != 0 || take)
+            variant.restore = [this, take] {
+                if (s.beta != 0)
+                    CHECK_CUDA_CALL(
+                        cudaMemcpyAsync(task.c, fresh.data(), fresh.bytes(), cudaMemcpyDeviceToDevice));
+                if (take) take(task);
+            };
+    }
+    void poison() {
         c.poison();
         fma.poison();
-    };
-    problem.show = [&](const std::string& name) {
-        if (name == problem.ceiling) return;
+    }
+    Comparison check(const Traits& traits) {
+        if (!traits.multiplies) return fma.check();
+        const bool exact = family.data == "integers" && sums_are_exact<T>(s);
+        // Made when it is first needed: profilers need none.
+        if (!reference)
+            reference.emplace(s, host_a.data(), host_b.data(), old_c.data(), exact,
+                              family.program.options.seed);
+        if (const auto& bring = traits.bring.template of<T>()) bring(task);
+        c.download(after.data());
+        return reference->check(after.data() + family.offset);
+    }
+    void show(const std::string& variant) {
+        if (variant == FmaCeiling<T>::NAME) return;
         const auto print = [](const std::string& title, const T* values, const Layout& layout) {
             for (int64_t i = 0; i < layout.items; ++i) {
                 std::printf("%s\n", title.c_str());
@@ -359,32 +330,28 @@ int Matmul::measure() {
         print("A", host_a.data(), s.a);
         print("B", host_b.data(), s.b);
         c.download(after.data());
-        print("C by " + name, after.data() + offset, s.c);
-    };
-
-    std::vector<Variant> variants = {fma.variant()};
-    for (const Rung& r : rungs) {
-        Variant v{r};
-        v.launch = [&task, launch = r.launch.of<T>()] { launch(task); };
-        v.check = [&, bring = r.bring.of<T>()] {
-            if (!reference) reference.emplace(s, host_a.data(), host_b.data(), old_c.data(), exact, seed);
-            if (bring) bring(task);
-            c.download(after.data());
-            return reference->check(after.data() + offset);
-        };
-        if (r.ordered) v.fingerprint = [&] { return fingerprint(after); };
-        if (s.beta != 0 || r.take.of<T>())
-            v.restore = [&, take = r.take.of<T>()] {
-                if (s.beta != 0)
-                    CHECK_CUDA_CALL(cudaMemcpyAsync(c.data() + offset, fresh.data(), fresh.bytes(),
-                                                    cudaMemcpyDeviceToDevice));
-                if (take) take(task);
-            };
-        const Job job{program.device, s, program.options.type,
-                      task.a_is_aligned() && task.b_is_aligned() && task.c_is_aligned()};
-        if (r.obstacle) v.cannot_run = r.obstacle(job);
-        if (v.cannot_run.empty() && !r.launch.of<T>()) v.cannot_run = "is for float alone";
-        variants.push_back(v);
+        print("C by " + variant, after.data() + family.offset, s.c);
     }
-    return program.measure(problem, variants);
-}
+
+ private:
+    std::vector<T> input(const Layout& layout, uint64_t which) const {
+        std::vector<T> values(layout.count());
+        fill_rows(values.data(), layout, family.data, 3 * family.program.options.seed + which);
+        return values;
+    }
+    static void upload(T* to, const std::vector<T>& from) {
+        if (!from.empty())
+            CHECK_CUDA_CALL(cudaMemcpy(to, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
+    }
+
+    const MatmulFamily& family;
+    const Shape s;
+    DeviceBuffer<T> a, b, c, fresh, workspace;
+    const std::vector<T> host_a, host_b, old_c;
+    std::vector<T> after;
+    std::optional<Reference<T>> reference;
+
+ public:
+    FmaCeiling<T> fma;
+    const Task<T> task;
+};
