@@ -1,16 +1,16 @@
-# ladder_add_program(SOURCE [HOPPER] [MINIMUM arch] [PTX arch] [PEERS target...])
+# ladder_add_program(SOURCE [HOPPER] [MINIMUM arch] [PTX arch] [BASELINES target...])
 #
 # transpose/padded.cu becomes the target transpose_padded and the binary <build>/transpose/padded.
 #   HOPPER   uses Hopper's own instructions: built for sm_90a alone. Elsewhere the program says so and exits 77.
 #   MINIMUM  the lowest architecture that has what the program uses (cp.async: 80).
 #   PTX      an architecture whose PTX is there as well, because it has what a variant needs (clusters: 90).
-#   PEERS    libraries that the program shows beside its rungs, where they are found (CUDA::cublas).
+#   BASELINES    libraries that the program shows beside its rungs, where they are found (CUDA::cublas).
 #
 # The same binary runs on a GPU and on the simulator, which reads the PTX in it, the newest that a device of 9.0 takes: so
 # the lowest architecture is always there as PTX, uncompressed, and the CUDA runtime is the shared library that the
 # simulator can stand in for. PTX of the highest architecture serves GPUs that are newer than the toolkit.
 function(ladder_add_program source)
-    cmake_parse_arguments(ARG "HOPPER" "MINIMUM;PTX" "PEERS" ${ARGN})
+    cmake_parse_arguments(ARG "HOPPER" "MINIMUM;PTX" "BASELINES" ${ARGN})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(family ${CMAKE_CURRENT_SOURCE_DIR} NAME)
     set(target ${family}_${name})
@@ -58,11 +58,11 @@ function(ladder_add_program source)
         # A debug build (-G) has more than the lines, and nvcc warns of both.
         $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<CONFIG:Debug>>>:-lineinfo>)
     target_link_libraries(${target} PRIVATE ladder)
-    foreach(peer IN LISTS ARG_PEERS)
-        if(TARGET ${peer})
-            string(REGEX REPLACE ".*::" "" library ${peer})
+    foreach(baseline IN LISTS ARG_BASELINES)
+        if(TARGET ${baseline})
+            string(REGEX REPLACE ".*::" "" library ${baseline})
             string(TOUPPER ${library} library)
-            target_link_libraries(${target} PRIVATE ${peer})
+            target_link_libraries(${target} PRIVATE ${baseline})
             target_compile_definitions(${target} PRIVATE LADDER_HAS_${library})
         endif()
     endforeach()

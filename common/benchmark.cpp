@@ -62,7 +62,7 @@ constexpr int MAX_BATCH = 100000;
 constexpr double UNCOVERED_MS = 0.05;
 // A launch that is so much faster on its own right output than on a poisoned one does not do the work again. Where
 // both are shorter than the resolution allows, nothing is said.
-constexpr double REPEATED_LESS = 0.6, REPEATED_LEAST_MS = 0.01;
+constexpr double REPEATED_LESS = 0.75, REPEATED_LEAST_MS = 0.01;
 constexpr int SECOND_LOOKS = 4;  // a host that was interrupted is no fault: all looks must agree
 // Under the simulator a launch of at most this many thread instructions is repeated to see that it works again.
 constexpr uint64_t CHEAP_INSTRUCTIONS = 2000000;

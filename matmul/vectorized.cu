@@ -8,7 +8,7 @@
 //         the packs of one row of A (which lie V rows of the tile apart) into different banks.
 // Sides:  packs where all of a row's V elements exist, single elements at its end. A matrix whose rows do not all start
 //         at multiples of 16 bytes is read element by element.
-// Cost:   registers for the packs under way.
+// Cost:   registers for the vectorized loads in flight.
 // Wrong still: a warp of 2 x 16 threads reads 128 columns of B for two rows of A: four wavefronts for a load of B where
 //         its bytes would fit two. See warptile.cu. And a block first loads, then waits, then computes. See
 //         double_buffered.cu.

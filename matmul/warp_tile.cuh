@@ -3,12 +3,11 @@
 #pragma once
 #include "async_copy.cuh"
 #include "matmul.cuh"
+#include "pack.cuh"
 
 /// V floats side by side: one access. Four are 16 bytes.
 template <int V>
-struct alignas(V * sizeof(float)) Floats {
-    float at[V];
-};
+using Floats = Pack<float, V>;
 
 /// May A, B and C be read and written in fours? Each row must start at 16 bytes and end with a four.
 inline bool in_fours(const Task<float>& t) {

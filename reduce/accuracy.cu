@@ -166,12 +166,14 @@ struct AccuracyFamily {
             in.upload(input.data());
             if (!quiet) std::printf("relative error of the sum of n numbers uniform in [0, 1]\n");
             exact = print_errors(quiet);
+            read.choose();
         }
         void describe(Problem& problem) const {
             problem.headline = "sum of " + std::to_string(task.n) + " float";
             problem.working_set = 4.0 * static_cast<double>(task.n);
             problem.rates = {{"GB/s", problem.working_set}};
             problem.ceiling = ReadCeiling<float>::NAME;
+            problem.remark = [this](const Medians&) { return read.text(); };
         }
         void poison() {
             result.poison();

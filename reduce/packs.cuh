@@ -4,12 +4,7 @@
 
 #include <cstdint>
 
-/// 16 bytes of elements.
-template <typename T>
-struct alignas(16) Pack {
-    static constexpr int V = 16 / sizeof(T);
-    T at[V];
-};
+#include "pack.cuh"
 
 /// n elements as whole packs at addresses that are multiples of 16, and the few before and behind them.
 struct Split {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collective.cuh"
+#include "cuda_timer.cuh"
 #include "ladder.hpp"
 #include "reference.hpp"
 
@@ -49,28 +50,29 @@ void finish(const Task<Op>& task, int64_t count) {
                                               task.result);
 }
 
-/// The ceiling of this family: every byte is read, 16 at a time with eight such loads in flight in each thread, and
+/// The ceiling of this family: every byte is read, 16 at a time with IN_FLIGHT such loads in flight in each thread, and
 /// goes into one XOR a warp, so that the host can see that none was left out.
-constexpr int READ_THREADS = 512, READS_IN_FLIGHT = 8, READ_BLOCKS_PER_MULTIPROCESSOR = 2;
+constexpr int READ_THREADS = 512;
+template <int IN_FLIGHT>
 __global__ void __launch_bounds__(READ_THREADS)
     read_words(const uint4* in, int64_t packs, uint32_t* of_warp) {
     const int64_t stride = static_cast<int64_t>(gridDim.x) * READ_THREADS;
     const int64_t thread = blockIdx.x * static_cast<int64_t>(READ_THREADS) + threadIdx.x;
     uint32_t all = 0;
-    for (int64_t first = thread; first < packs; first += READS_IN_FLIGHT * stride) {
-        uint4 pack[READS_IN_FLIGHT] = {};
+    for (int64_t first = thread; first < packs; first += IN_FLIGHT * stride) {
+        uint4 pack[IN_FLIGHT] = {};
 #pragma unroll
-        for (int k = 0; k < READS_IN_FLIGHT; ++k)
+        for (int k = 0; k < IN_FLIGHT; ++k)
             if (first + k * stride < packs) pack[k] = __ldcs(&in[first + k * stride]);
 #pragma unroll
-        for (int k = 0; k < READS_IN_FLIGHT; ++k) all ^= pack[k].x ^ pack[k].y ^ pack[k].z ^ pack[k].w;
+        for (int k = 0; k < IN_FLIGHT; ++k) all ^= pack[k].x ^ pack[k].y ^ pack[k].z ^ pack[k].w;
     }
 #pragma unroll
     for (int delta = WARP_SIZE / 2; delta > 0; delta /= 2) all ^= shuffle_down(all, delta);
     if (threadIdx.x % WARP_SIZE == 0) of_warp[thread / WARP_SIZE] = all;
 }
 
-/// Reads `in`, which holds `input`, whole packs of 16 bytes.
+/// Reads `in`, which holds `input`, whole packs of 16 bytes, in the fastest of a few ways: no rung should stand above it.
 template <typename T>
 class ReadCeiling {
  public:
@@ -79,12 +81,42 @@ class ReadCeiling {
     ReadCeiling(const std::vector<T>& input, const DeviceBuffer<T>& in, int multiprocessors)
         : input(input),
           in(in),
-          blocks(READ_BLOCKS_PER_MULTIPROCESSOR * multiprocessors),
-          of_warp(int64_t{blocks} * (READ_THREADS / WARP_SIZE)) {}
+          multiprocessors(multiprocessors),
+          of_warp(int64_t{MOST_BLOCKS} * multiprocessors * (READ_THREADS / WARP_SIZE)) {}
 
-    void launch() {
-        read_words<<<blocks, READ_THREADS>>>(reinterpret_cast<const uint4*>(in.data()), in.bytes() / 16,
-                                             of_warp.data());
+    /// Times each way a few times, where there is a clock, and stays with the fastest.
+    void choose() {
+        if (simulated() || in.count() == 0) return;
+        CudaTimer timer;
+        double fastest = 0, slowest = 0;
+        for (const Way& candidate : WAYS) {
+            double best = 0;
+            for (int i = 0; i < TRIES; ++i) {
+                timer.start();
+                launch(candidate);
+                CHECK_KERNEL();
+                timer.stop();
+                const double elapsed = timer.elapsed();
+                if (i == 0 || elapsed < best) best = elapsed;
+            }
+            if (fastest == 0 || best < fastest) {
+                fastest = best;
+                way = candidate;
+            }
+            slowest = std::max(slowest, best);
+        }
+        spread = slowest / fastest;
+    }
+    void launch() { launch(way); }
+    /// For below the table.
+    std::string text() const {
+        char line[200];
+        std::snprintf(line, sizeof line,
+                      "read: %d loads in flight, %d blocks of %d a multiprocessor, the fastest of %zu ways "
+                      "(the slowest takes "
+                      "%.2f times as long)\n",
+                      way.in_flight, way.blocks, READ_THREADS, std::size(WAYS), spread);
+        return line;
     }
     /// An even number of equal words would cancel out: one of them is another, and no XOR of small integers.
     void poison() {
@@ -96,7 +128,7 @@ class ReadCeiling {
         std::vector<uint32_t> parts(of_warp.count());
         of_warp.download(parts.data());
         uint32_t got = 0, want = 0;
-        for (const uint32_t part : parts) got ^= part;
+        for (int64_t w = 0; w < warps; ++w) got ^= parts[w];
         std::mutex merging;
         parallel_ranges(in.bytes() / 4, [&](int64_t begin, int64_t end) {
             uint32_t part = 0, word;
@@ -112,10 +144,30 @@ class ReadCeiling {
     }
 
  private:
+    struct Way {
+        int in_flight, blocks;  ///< loads of a thread; blocks a multiprocessor
+    };
+    static constexpr int MOST_BLOCKS = 4, TRIES = 5;
+    static constexpr Way WAYS[] = {{8, 2}, {8, 1}, {8, 3}, {8, 4}, {4, 2}, {4, 4}, {2, 4}, {16, 1}, {16, 2}};
+
+    void launch(const Way& how) {
+        const auto kernel = how.in_flight == 2   ? read_words<2>
+                            : how.in_flight == 4 ? read_words<4>
+                            : how.in_flight == 8 ? read_words<8>
+                                                 : read_words<16>;
+        const int blocks = how.blocks * multiprocessors;
+        warps = int64_t{blocks} * (READ_THREADS / WARP_SIZE);
+        kernel<<<blocks, READ_THREADS>>>(reinterpret_cast<const uint4*>(in.data()), in.bytes() / 16,
+                                         of_warp.data());
+    }
+
     const std::vector<T>& input;
     const DeviceBuffer<T>& in;
-    const int blocks;
+    const int multiprocessors;
     DeviceBuffer<uint32_t> of_warp;
+    Way way = WAYS[0];
+    int64_t warps = 0;
+    double spread = 1;
 };
 
 /// The elements as values: the fresh input of rungs that work in place.
@@ -284,6 +336,7 @@ struct ReduceFamily<Ops...>::Work {
         fill_input(input.data() + family.offset, family.n, family.data, program.options.seed);
         in.upload(input.data());
         CHECK_CUDA_CALL(cudaMemset(ticket.data(), 0, ticket.bytes()));
+        read.choose();
         expected = reference(Op(), input.data() + family.offset, family.n,
                              int64_t{MAX_BLOCK_SIZE} * program.device.multiprocessors);
     }
@@ -292,7 +345,7 @@ struct ReduceFamily<Ops...>::Work {
         problem.working_set = static_cast<double>(family.n) * sizeof(Element);
         problem.rates = {{"GB/s", problem.working_set}};
         problem.ceiling = ReadCeiling<Element>::NAME;
-        problem.remark = [this](const Medians& medians) { return different_results(medians); };
+        problem.remark = [this](const Medians& medians) { return read.text() + different_results(medians); };
     }
     void describe(Variant& variant, const Traits& traits) {
         if (traits.reads_only) return;
