@@ -78,13 +78,14 @@ __global__ void set(float* out, int n, float value) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = value;
 }
-/// A block whose first cell is right already does nothing.
+/// A block has CELLS of its own. Where the first is right already, it does nothing.
+constexpr int CELLS = 4096;
 __global__ void count_up_where_wrong(float* out, int n) {
     __shared__ bool done;
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (threadIdx.x == 0) done = i < n && out[i] == static_cast<float>(i);
+    const int first = blockIdx.x * CELLS;
+    if (threadIdx.x == 0) done = out[first] == static_cast<float>(first);
     __syncthreads();
-    if (!done && i < n) out[i] = i;
+    for (int i = first + threadIdx.x; !done && i < min(n, first + CELLS); i += blockDim.x) out[i] = i;
 }
 __global__ void past_the_end(float* out, int) {
     const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -124,7 +125,8 @@ int main(int argc, char** argv) {
     });
     fault("every_second",
           [](const Task& t) { count_up<<<t.blocks(), THREADS>>>(t.launches++ % 2 ? t.other : t.out, t.n); });
-    fault("skips_if_done", [](const Task& t) { count_up_where_wrong<<<t.blocks(), THREADS>>>(t.out, t.n); });
+    fault("skips_if_done",
+          [](const Task& t) { count_up_where_wrong<<<(t.n + CELLS - 1) / CELLS, THREADS>>>(t.out, t.n); });
     fault("throws", [](const Task&) { throw std::runtime_error("the library said no"); });
     fault("out_of_memory", [](const Task&) { DeviceBuffer<char> big(int64_t{1} << 60); });
     fault("error_left_behind", [](const Task& t) {
