@@ -53,30 +53,32 @@ Task<T> folded(Task<T> t) {
     t.batch = 1;
     return t;
 }
-std::string cannot_fold(const Matmul::Job& job) {
-    if (job.shape.batch > 1 && job.shape.b.items > 1) return "has a B for each item";
-    if (job.shape.batch * job.shape.m > MAX_SIDE) return "has more rows than a matrix can";
+constexpr auto cannot_fold = [](const DeviceInfo&, const auto& t) -> std::string {
+    if (t.batch > 1 && t.stride_b != 0) return "has a B for each item";
+    if (int64_t{t.batch} * t.m > MAX_SIDE) return "has more rows than a matrix can";
     return "";
-}
+};
 
 int main(int argc, char** argv) {
     Matmul ladder("batched", "Multiplies batches, with one A or one B for all or without.", argc, argv, 512);
-    ladder.takes_batch(64);
+    ladder.family.takes_batch(64);
     ladder.variant("tiled", "32 x 32 tiles, the batch on grid.z", [](auto t) { launch_tiled(t); });
-    ladder.variant(
-        "tiled_folded", "the same, the batch folded into m", [](auto t) { launch_tiled(folded(t)); },
-        cannot_fold);
-    ladder.float_variant("sgemm", "the kernel of sgemm.cu", [](auto t) { launch_sgemm(t); });
-    ladder.float_variant(
-        "sgemm_folded", "the same, folded", [](auto t) { launch_sgemm(folded(t)); }, cannot_fold);
-    add_cublas(ladder, "cublas", "cuBLAS's StridedBatched: the baseline", [](const auto& t) { return t; });
+    ladder
+        .variant("tiled_folded", "the same, the batch folded into m", [](auto t) { launch_tiled(folded(t)); })
+        .unless(cannot_fold);
+    ladder.variant<float>("sgemm", "the kernel of sgemm.cu", [](auto t) { launch_sgemm(t); });
+    ladder.variant<float>("sgemm_folded", "the same, folded", [](auto t) { launch_sgemm(folded(t)); })
+        .unless(cannot_fold);
+    add_cublas(ladder, "cuBLAS's StridedBatched: the baseline");
     add_cublas(
         ladder, "cublas_folded", "cuBLAS's gemm, folded", [](const auto& t) { return folded(t); },
         cannot_fold);
-    ladder.sweep_sizes({"--batch-count 64 --mnk 512 --broadcast b",
-                        "--batch-count 64 --mnk 512 --broadcast a", "--batch-count 64 --mnk 512",
-                        "--batch-count 1024 --mnk 128 --broadcast b",
-                        "--batch-count 1024 --mnk 128 --broadcast a", "--batch-count 1024 --mnk 128",
-                        "--batch-count 100000 --mnk 16 --broadcast a"});
+    ladder.program.sweep_sizes = {"--batch-count 64 --mnk 512 --broadcast b",
+                                  "--batch-count 64 --mnk 512 --broadcast a",
+                                  "--batch-count 64 --mnk 512",
+                                  "--batch-count 1024 --mnk 128 --broadcast b",
+                                  "--batch-count 1024 --mnk 128 --broadcast a",
+                                  "--batch-count 1024 --mnk 128",
+                                  "--batch-count 100000 --mnk 16 --broadcast a"};
     return ladder.run();
 }

@@ -1,12 +1,12 @@
 // double_buffered.cu: the next tile comes while this one is multiplied.
 //
 // Idea:   with two buffers in shared memory a block can fill one while it reads the other, and one barrier a tile is
-//         enough. What is on its way meanwhile waits somewhere:
+//         enough. What is in flight meanwhile waits somewhere:
 //         registers: loads go to registers before the multiplication, from there to shared memory behind it.
 //         cp_async: an instruction that copies from global to shared memory by itself. Its copies are counted in groups;
-//         a thread waits until all but the last STAGES - 2 of its groups are there, so STAGES - 1 tiles are on their
-//         way, and a tile may take that long to come.
-// Cost:   the registers of a tile, or the shared memory of STAGES tiles. cp.async cannot turn a pack, so the elements of
+//         a thread waits until all but the last STAGES - 2 of its groups are there, so STAGES - 1 tiles are in
+//         flight, and a tile may take that long to come.
+// Cost:   the registers of a tile, or the shared memory of STAGES tiles. cp.async cannot turn 16 bytes of a row, so the elements of
 //         A come one by one, 4 bytes a copy, eight neighbours of a row to eight rows of the tile; B comes in 16 bytes.
 // Wrong still: a thread reads fragments from shared memory, waits for them, multiplies. See sgemm.cu.
 // Texts: none goes this far.
@@ -84,14 +84,14 @@ void launch_cp_async(const Task<float>& t) {
 }
 
 int main(int argc, char** argv) {
-    Matmul ladder("double_buffered", "Multiplies while the next tiles are on their way.", argc, argv);
-    ladder.float_variant("registers", "2 buffers, the next tile in registers", [](auto t) {
+    Matmul ladder("double_buffered", "Multiplies while the next tiles are in flight.", argc, argv);
+    ladder.variant<float>("registers", "2 buffers, the next tile in registers", [](auto t) {
         const auto kernel = in_fours(t) ? matmul_registers<4> : matmul_registers<1>;
         kernel<<<t.tiles(Tile::BM, Tile::BN), Tile::THREADS>>>(t);
     });
-    ladder.float_variant("cp_async_2", "cp.async, 1 tile on its way", launch_cp_async<2>);
-    ladder.float_variant("cp_async_3", "cp.async, 2 tiles on their way", launch_cp_async<3>);
-    ladder.float_variant("cp_async_4", "cp.async, 3 tiles on their way", launch_cp_async<4>);
+    ladder.variant<float>("cp_async_2", "cp.async, 1 tile in flight", launch_cp_async<2>);
+    ladder.variant<float>("cp_async_3", "cp.async, 2 tiles in flight", launch_cp_async<3>);
+    ladder.variant<float>("cp_async_4", "cp.async, 3 tiles in flight", launch_cp_async<4>);
     add_cublas(ladder);
     return ladder.run();
 }

@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "benchmark.hpp"
 #include "device_memory.cuh"
 #include "parallel.hpp"
+#include "verify.hpp"
 
 constexpr int FMA_THREADS = 512, FMA_BLOCKS_PER_MULTIPROCESSOR = 2;  // 32 warps: eight for each scheduler
 constexpr int FMA_CHAINS = 8;  // of each thread, independent of each other: a result takes four cycles
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(FMA_THREADS) fma_chains(int64_t steps, T* ends
     ends[blockIdx.x * static_cast<int64_t>(FMA_THREADS) + threadIdx.x] = sum;
 }
 
-/// The row of the ceiling.
+/// The work of the ceiling, and its check.
 template <typename T>
 class FmaCeiling {
  public:
@@ -53,14 +53,8 @@ class FmaCeiling {
           steps(static_cast<int64_t>(std::ceil(multiplications / (1.0 * blocks * FMA_THREADS * FMA_CHAINS)))),
           ends(int64_t{blocks} * FMA_THREADS) {}
 
-    static Label label() { return {"fma", "multiply-adds in registers: the ceiling", Role::ceiling}; }
+    void launch() { fma_chains<<<blocks, FMA_THREADS>>>(steps, ends.data()); }
     void poison() { ends.poison(); }
-    Variant variant() {
-        return {label(), [this] { fma_chains<<<blocks, FMA_THREADS>>>(steps, ends.data()); },
-                [this] { return check(); }};
-    }
-
- private:
     /// Every thread's sum, bit for bit.
     Comparison check() {
         if (want.empty()) {
@@ -86,6 +80,7 @@ class FmaCeiling {
             ends.count(), 0, [&](int64_t i) { return got[i]; }, [&](int64_t i) { return want[i % 32]; });
     }
 
+ private:
     const int blocks;
     const int64_t steps;
     DeviceBuffer<T> ends;

@@ -1,13 +1,7 @@
 // packs.cuh: 16 bytes of a row at a time, where the row allows it.
 #pragma once
 #include "matmul.cuh"
-
-/// 16 bytes: V elements.
-template <typename T>
-struct alignas(16) Pack {
-    static constexpr int V = 16 / sizeof(T);
-    T at[V];
-};
+#include "pack.cuh"
 
 /// The V elements of a row from `col` on, 0 past its end at `cols`. ALIGNED: row + col is a multiple of 16 bytes.
 template <bool ALIGNED, typename T>

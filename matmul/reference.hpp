@@ -125,7 +125,9 @@ class Reference {
  public:
     /// a, b and c0 (C as it was; not read where beta = 0) must outlive this. `exact`: no error is allowed.
     Reference(const Shape& shape, const T* a, const T* b, const T* c0, bool exact, uint64_t seed,
-              double largest_full = double{1 << 30});
+              double largest_full = LARGEST_FULL);
+    /// How much memory it takes.
+    static double host_bytes(const Shape& shape, double largest_full = LARGEST_FULL);
 
     /// Compares C, laid out as shape.c says. What lies between its rows must have all bits set, as before.
     Comparison check(const T* c) const;
@@ -133,6 +135,7 @@ class Reference {
     bool complete() const { return full; }
 
  private:
+    static constexpr double LARGEST_FULL = 1 << 30;
     static constexpr int VECTORS = 3, SOME_ROWS = 8;
     /// `VECTORS` numbers for each row of a matrix.
     using Vectors = std::vector<double>;
@@ -209,6 +212,14 @@ Reference<T>::Reference(const Shape& shape, const T* a, const T* b, const T* c0,
         }
         right.push_back(std::move(y));
     }
+}
+
+template <typename T>
+double Reference<T>::host_bytes(const Shape& s, double largest_full) {
+    const bool full = s.multiplications() <= largest_full;
+    const int64_t norms = s.a.items * s.m + s.b.items * s.n, rows = full ? s.batch * s.m : SOME_ROWS;
+    const int64_t vectors = full ? 0 : VECTORS * (s.n + s.k + s.batch * s.m);  // x, B x, and all of `right`
+    return static_cast<double>(sizeof(double)) * static_cast<double>(norms + rows * (s.n + 1) + vectors);
 }
 
 template <typename T>

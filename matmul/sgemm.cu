@@ -24,12 +24,12 @@
 
 int main(int argc, char** argv) {
     Matmul ladder("sgemm", "Multiplies floats on CUDA cores: the top rung.", argc, argv);
-    ladder.float_variant("tile_64x128", "8 x 8 results a thread", [](auto t) { launch_sgemm(t, t.m); });
-    ladder.float_variant("tile_32x64", "4 x 4 results a thread", [](auto t) { launch_sgemm(t, 0); });
-    ladder.float_variant("sgemm", "both, as the size asks for", [](auto t) { launch_sgemm(t); });
+    ladder.variant<float>("tile_64x128", "8 x 8 results a thread", [](auto t) { launch_sgemm(t, t.m); });
+    ladder.variant<float>("tile_32x64", "4 x 4 results a thread", [](auto t) { launch_sgemm(t, 0); });
+    ladder.variant<float>("sgemm", "both, as the size asks for", [](auto t) { launch_sgemm(t); });
     add_cublas(ladder);
-    ladder.sweep_sizes(
-        {"--mnk 512", "--mnk 1024", "--mnk 2048", "--mnk 4096", "--mnk 8192", "--m 4000 --n 3000 --k 2000"});
-    ladder.test_sizes({"--m 9603 --n 130 --k 7"});  // both tiles in one launch
+    ladder.program.sweep_sizes = {"--mnk 512",  "--mnk 1024", "--mnk 2048",
+                                  "--mnk 4096", "--mnk 8192", "--m 4000 --n 3000 --k 2000"};
+    ladder.program.test_sizes.push_back("--m 9603 --n 130 --k 7");  // both tiles in one launch
     return ladder.run();
 }

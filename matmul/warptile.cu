@@ -47,9 +47,9 @@ int main(int argc, char** argv) {
     Matmul ladder("warptile", "Multiplies with a tile of C for each warp.", argc, argv);
     using Results8x8 = Tiling<128, 128, 8, 32, 64, 8, 8>;
     using Results16x8 = Tiling<128, 128, 8, 64, 64, 16, 8>;
-    ladder.float_variant("rows", "8 x 8 results a lane, lanes in rows", launch<Results8x8, false>);
-    ladder.float_variant("pairs", "the same, lanes in pairs", launch<Results8x8, true>);
-    ladder.float_variant("pairs_16x8", "16 x 8 results a lane, in pairs", launch<Results16x8, true>);
+    ladder.variant<float>("rows", "8 x 8 results a lane, lanes in rows", launch<Results8x8, false>);
+    ladder.variant<float>("pairs", "the same, lanes in pairs", launch<Results8x8, true>);
+    ladder.variant<float>("pairs_16x8", "16 x 8 results a lane, in pairs", launch<Results16x8, true>);
     add_cublas(ladder);
     return ladder.run();
 }
