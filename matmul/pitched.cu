@@ -78,7 +78,7 @@ Pitched<T>& pitched(const Task<T>& t) {
 }
 
 int main(int argc, char** argv) {
-    Matmul ladder("pitched", "Multiplies a row a block, with rows packed and with cudaMallocPitch.", argc,
+    Matmul ladder("pitched", "Multiplies a row a block, with rows end to end and with cudaMallocPitch.", argc,
                   argv);
     ladder.variant("unpitched", "a row starts where the last one ends", [](auto t) {
         const size_t size = sizeof(t.alpha);
