@@ -43,24 +43,16 @@ constexpr int LARGEST_INTEGER = 4;
 template <typename T>
 void fill_rows(T* values, const Layout& layout, const std::string& data, uint64_t seed) {
     const int64_t rows = layout.items * layout.rows, cols = layout.cols;
-    const auto fill = [&](T* dense) {
-        if (data == "integers")
-            fill_small_integers(dense, rows * cols, LARGEST_INTEGER, seed);
-        else
-            fill_normal(dense, rows * cols, seed);
-    };
-    if (layout.ld == cols) return fill(values);
-    std::vector<T> dense(rows * cols);
-    fill(dense.data());
-    parallel_ranges(
-        rows,
-        [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r) {
-                std::copy_n(&dense[r * cols], cols, values + r * layout.ld);
-                std::memset(values + r * layout.ld + cols, 0xFF, sizeof(T) * (layout.ld - cols));
-            }
-        },
-        std::max<int64_t>(1, (1 << 16) / layout.ld));
+    if (data == "integers")
+        fill_small_integers(values, rows * cols, LARGEST_INTEGER, seed);
+    else
+        fill_normal(values, rows * cols, seed);
+    if (layout.ld == cols) return;
+    // The last row first: none then lands on one that is still to be moved.
+    for (int64_t r = rows - 1; r >= 0; --r) {
+        std::memmove(values + r * layout.ld, values + r * cols, sizeof(T) * cols);
+        std::memset(values + r * layout.ld + cols, 0xFF, sizeof(T) * (layout.ld - cols));
+    }
 }
 
 /// A number that differs, as good as surely, where any bit of the values does.
