@@ -53,7 +53,6 @@ Task<T> folded(Task<T> t) {
     t.batch = 1;
     return t;
 }
-/// Why a batch is not one product, or "".
 constexpr auto cannot_fold = [](const DeviceInfo&, const auto& t) -> std::string {
     if (t.batch > 1 && t.stride_b != 0) return "has a B for each item";
     if (int64_t{t.batch} * t.m > MAX_SIDE) return "has more rows than a matrix can";
@@ -70,14 +69,16 @@ int main(int argc, char** argv) {
     ladder.variant<float>("sgemm", "the kernel of sgemm.cu", [](auto t) { launch_sgemm(t); });
     ladder.variant<float>("sgemm_folded", "the same, folded", [](auto t) { launch_sgemm(folded(t)); })
         .unless(cannot_fold);
-    add_cublas(ladder, "cublas", "cuBLAS's StridedBatched: the baseline", [](const auto& t) { return t; });
+    add_cublas(ladder, "cuBLAS's StridedBatched: the baseline");
     add_cublas(
         ladder, "cublas_folded", "cuBLAS's gemm, folded", [](const auto& t) { return folded(t); },
         cannot_fold);
-    ladder.family.sweep_sizes({"--batch-count 64 --mnk 512 --broadcast b",
-                               "--batch-count 64 --mnk 512 --broadcast a", "--batch-count 64 --mnk 512",
-                               "--batch-count 1024 --mnk 128 --broadcast b",
-                               "--batch-count 1024 --mnk 128 --broadcast a", "--batch-count 1024 --mnk 128",
-                               "--batch-count 100000 --mnk 16 --broadcast a"});
+    ladder.program.sweep_sizes = {"--batch-count 64 --mnk 512 --broadcast b",
+                                  "--batch-count 64 --mnk 512 --broadcast a",
+                                  "--batch-count 64 --mnk 512",
+                                  "--batch-count 1024 --mnk 128 --broadcast b",
+                                  "--batch-count 1024 --mnk 128 --broadcast a",
+                                  "--batch-count 1024 --mnk 128",
+                                  "--batch-count 100000 --mnk 16 --broadcast a"};
     return ladder.run();
 }

@@ -45,27 +45,25 @@ void launch(const Task<T>& t) {
 #endif
 
 /// Adds cublasSgemm / cublasDgemm (for a batch, its StridedBatched), or the reason why it is not there. `as` is the work
-/// that it is given for a task, where that is not the task itself; `obstacle(device, task)`: why it cannot, or "".
+/// that it is given for a task, where that is not the task itself, and `obstacle` what else may keep it from that.
 template <typename As, typename Obstacle>
 void add_cublas(Matmul& ladder, const char* name, const char* note, As as, Obstacle obstacle) {
 #ifdef LADDER_HAS_CUBLAS
-    auto& cublas = ladder.baseline(name, note, [=](const auto& t) { cublas_baseline::launch(as(t)); });
-    cublas.unless([=](const DeviceInfo& device, const auto& t) -> std::string {
-        if (simulated()) return "a library's machine code is not simulated";
-        if (std::max({t.lda, t.ldb, t.ldc}) > INT32_MAX) return "its leading dimensions have 32 bits";
-        return obstacle(device, t);
-    });
+    ladder.baseline(name, note, [=](const auto& t) { cublas_baseline::launch(as(t)); })
+        .unless([=](const DeviceInfo& device, const auto& t) -> std::string {
+            if (simulated()) return "a library's machine code is not simulated";
+            if (std::max({t.lda, t.ldb, t.ldc}) > INT32_MAX) return "its leading dimensions have 32 bits";
+            return obstacle(device, t);
+        });
 #else
     (void)as, (void)obstacle;
-    auto& cublas = ladder.baseline(name, note, [](const auto&) {});
-    cublas.unless([](const DeviceInfo&, const auto&) { return "built without cuBLAS"; });
+    ladder.baseline(name, note, [](const auto&) {}).unless([](const DeviceInfo&, const auto&) {
+        return "built without cuBLAS";
+    });
 #endif
-    cublas.ordered = false;
 }
-template <typename As>
-void add_cublas(Matmul& ladder, const char* name, const char* note, As as) {
-    add_cublas(ladder, name, note, as, [](const DeviceInfo&, const auto&) { return ""; });
-}
-inline void add_cublas(Matmul& ladder) {
-    add_cublas(ladder, "cublas", "cuBLAS's gemm, no TF32: the baseline", [](const auto& t) { return t; });
+inline void add_cublas(Matmul& ladder, const char* note = "cuBLAS's gemm, no TF32: the baseline") {
+    add_cublas(
+        ladder, "cublas", note, [](const auto& t) { return t; },
+        [](const DeviceInfo&, const auto&) { return ""; });
 }

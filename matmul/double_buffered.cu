@@ -6,7 +6,7 @@
 //         cp_async: an instruction that copies from global to shared memory by itself. Its copies are counted in groups;
 //         a thread waits until all but the last STAGES - 2 of its groups are there, so STAGES - 1 tiles are in
 //         flight, and a tile may take that long to come.
-// Cost:   the registers of a tile, or the shared memory of STAGES tiles. cp.async cannot turn a pack, so the elements of
+// Cost:   the registers of a tile, or the shared memory of STAGES tiles. cp.async cannot turn 16 bytes of a row, so the elements of
 //         A come one by one, 4 bytes a copy, eight neighbours of a row to eight rows of the tile; B comes in 16 bytes.
 // Wrong still: a thread reads fragments from shared memory, waits for them, multiplies. See sgemm.cu.
 // Texts: none goes this far.

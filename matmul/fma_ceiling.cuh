@@ -44,6 +44,7 @@ __global__ void __launch_bounds__(FMA_THREADS) fma_chains(int64_t steps, T* ends
     ends[blockIdx.x * static_cast<int64_t>(FMA_THREADS) + threadIdx.x] = sum;
 }
 
+/// The work of the ceiling, and its check.
 template <typename T>
 class FmaCeiling {
  public:
@@ -52,7 +53,6 @@ class FmaCeiling {
           steps(static_cast<int64_t>(std::ceil(multiplications / (1.0 * blocks * FMA_THREADS * FMA_CHAINS)))),
           ends(int64_t{blocks} * FMA_THREADS) {}
 
-    static constexpr const char *NAME = "fma", *NOTE = "multiply-adds in registers: the ceiling";
     void launch() { fma_chains<<<blocks, FMA_THREADS>>>(steps, ends.data()); }
     void poison() { ends.poison(); }
     /// Every thread's sum, bit for bit.

@@ -78,21 +78,22 @@ Pitched<T>& pitched(const Task<T>& t) {
 }
 
 int main(int argc, char** argv) {
-    Matmul ladder("pitched", "Multiplies a row a block, with rows packed and with cudaMallocPitch.", argc,
+    Matmul ladder("pitched", "Multiplies a row a block, with rows end to end and with cudaMallocPitch.", argc,
                   argv);
     ladder.variant("unpitched", "a row starts where the last one ends", [](auto t) {
         const size_t size = sizeof(t.alpha);
         matmul_row_per_block<<<t.m, BLOCK_SIZE>>>(t, t.lda * size, t.ldb * size, t.ldc * size);
     });
-    auto& pitched_rows =
+    Matmul::Entry& copies =
         ladder.variant("pitched", "cudaMallocPitch: rows start at multiples of 512 bytes", [](auto t) {
             auto& [a, b, c] = pitched(t);
             t.a = a.data(), t.b = b.data(), t.c = c.data();
             matmul_row_per_block<<<t.m, BLOCK_SIZE>>>(t, a.pitch_bytes(), b.pitch_bytes(), c.pitch_bytes());
         });
-    pitched_rows.take = [](auto t) { pitched(t).take_c(t); };
-    pitched_rows.bring = [](auto t) { pitched(t).bring_c(t); };
-    ladder.family.sweep_sizes({"--mnk 1000", "--mnk 1023", "--mnk 1024", "--mnk 4095", "--mnk 4096"});
-    ladder.family.test_sizes({"--m 2 --n 1025 --k 1100", "--m 3 --n 257 --k 1024 --type double"});
+    copies.take = [](const auto& t) { pitched(t).take_c(t); };
+    copies.bring = [](const auto& t) { pitched(t).bring_c(t); };
+    ladder.program.sweep_sizes = {"--mnk 1000", "--mnk 1023", "--mnk 1024", "--mnk 4095", "--mnk 4096"};
+    for (const char* size : {"--m 2 --n 1025 --k 1100", "--m 3 --n 257 --k 1024 --type double"})
+        ladder.program.test_sizes.push_back(size);
     return ladder.run();
 }

@@ -43,24 +43,16 @@ constexpr int LARGEST_INTEGER = 4;
 template <typename T>
 void fill_rows(T* values, const Layout& layout, const std::string& data, uint64_t seed) {
     const int64_t rows = layout.items * layout.rows, cols = layout.cols;
-    const auto fill = [&](T* dense) {
-        if (data == "integers")
-            fill_small_integers(dense, rows * cols, LARGEST_INTEGER, seed);
-        else
-            fill_normal(dense, rows * cols, seed);
-    };
-    if (layout.ld == cols) return fill(values);
-    std::vector<T> dense(rows * cols);
-    fill(dense.data());
-    parallel_ranges(
-        rows,
-        [&](int64_t begin, int64_t end) {
-            for (int64_t r = begin; r < end; ++r) {
-                std::copy_n(&dense[r * cols], cols, values + r * layout.ld);
-                std::memset(values + r * layout.ld + cols, 0xFF, sizeof(T) * (layout.ld - cols));
-            }
-        },
-        std::max<int64_t>(1, (1 << 16) / layout.ld));
+    if (data == "integers")
+        fill_small_integers(values, rows * cols, LARGEST_INTEGER, seed);
+    else
+        fill_normal(values, rows * cols, seed);
+    if (layout.ld == cols) return;
+    // The last row first: none then lands on one that is still to be moved.
+    for (int64_t r = rows - 1; r >= 0; --r) {
+        std::memmove(values + r * layout.ld, values + r * cols, sizeof(T) * cols);
+        std::memset(values + r * layout.ld + cols, 0xFF, sizeof(T) * (layout.ld - cols));
+    }
 }
 
 /// A number that differs, as good as surely, where any bit of the values does.
@@ -125,7 +117,9 @@ class Reference {
  public:
     /// a, b and c0 (C as it was; not read where beta = 0) must outlive this. `exact`: no error is allowed.
     Reference(const Shape& shape, const T* a, const T* b, const T* c0, bool exact, uint64_t seed,
-              double largest_full = double{1 << 30});
+              double largest_full = LARGEST_FULL);
+    /// How much memory it takes.
+    static double host_bytes(const Shape& shape, double largest_full = LARGEST_FULL);
 
     /// Compares C, laid out as shape.c says. What lies between its rows must have all bits set, as before.
     Comparison check(const T* c) const;
@@ -133,6 +127,7 @@ class Reference {
     bool complete() const { return full; }
 
  private:
+    static constexpr double LARGEST_FULL = 1 << 30;
     static constexpr int VECTORS = 3, SOME_ROWS = 8;
     /// `VECTORS` numbers for each row of a matrix.
     using Vectors = std::vector<double>;
@@ -209,6 +204,14 @@ Reference<T>::Reference(const Shape& shape, const T* a, const T* b, const T* c0,
         }
         right.push_back(std::move(y));
     }
+}
+
+template <typename T>
+double Reference<T>::host_bytes(const Shape& s, double largest_full) {
+    const bool full = s.multiplications() <= largest_full;
+    const int64_t norms = s.a.items * s.m + s.b.items * s.n, rows = full ? s.batch * s.m : SOME_ROWS;
+    const int64_t vectors = full ? 0 : VECTORS * (s.n + s.k + s.batch * s.m);  // x, B x, and all of `right`
+    return static_cast<double>(sizeof(double)) * static_cast<double>(norms + rows * (s.n + 1) + vectors);
 }
 
 template <typename T>

@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
     ladder.variant<float>("tile_32x64", "4 x 4 results a thread", [](auto t) { launch_sgemm(t, 0); });
     ladder.variant<float>("sgemm", "both, as the size asks for", [](auto t) { launch_sgemm(t); });
     add_cublas(ladder);
-    ladder.family.sweep_sizes(
-        {"--mnk 512", "--mnk 1024", "--mnk 2048", "--mnk 4096", "--mnk 8192", "--m 4000 --n 3000 --k 2000"});
-    ladder.family.test_sizes({"--m 9603 --n 130 --k 7"});  // both tiles in one launch
+    ladder.program.sweep_sizes = {"--mnk 512",  "--mnk 1024", "--mnk 2048",
+                                  "--mnk 4096", "--mnk 8192", "--m 4000 --n 3000 --k 2000"};
+    ladder.program.test_sizes.push_back("--m 9603 --n 130 --k 7");  // both tiles in one launch
     return ladder.run();
 }

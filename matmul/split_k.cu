@@ -67,8 +67,9 @@ int main(int argc, char** argv) {
     ladder.variant<float>("whole", "a block sums all of k", [](auto t) { launch_sgemm(t, t.m); });
     ladder.variant<float>("split", "slices of k that fill the GPU, 2 launches", launch_split);
     add_cublas(ladder);
-    ladder.family.sweep_sizes({"--m 128 --n 128 --k 262144", "--m 256 --n 256 --k 65536",
-                               "--m 512 --n 512 --k 16384", "--mnk 1024"});
-    ladder.family.test_sizes({"--m 5 --n 7 --k 1030", "--m 65 --n 132 --k 600 --beta 1 --ldc 136"});
+    ladder.program.sweep_sizes = {"--m 128 --n 128 --k 262144", "--m 256 --n 256 --k 65536",
+                                  "--m 512 --n 512 --k 16384", "--mnk 1024"};
+    for (const char* size : {"--m 5 --n 7 --k 1030", "--m 65 --n 132 --k 600 --beta 1 --ldc 136"})
+        ladder.program.test_sizes.push_back(size);
     return ladder.run();
 }

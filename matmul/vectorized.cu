@@ -1,22 +1,53 @@
 // vectorized.cu: 16 bytes a load, from global memory and from shared.
 //
-// Idea:   the same 8 x 8 results a thread as in register_2d.cu, but its elements of A and of B lie together in packs of V
-//         (4 floats, 2 doubles): a step along k takes 16 / V loads of 16 bytes for 64 multiply-adds. For that A's tile is
-//         kept transposed: what a thread needs at one step are neighbouring rows.
-// Banks:  a thread's rows and columns are R / V packs, 16 packs apart, so that the 16 threads of a row read 256 bytes in
-//         a row: no bank twice. A's tile is filled by columns, element by element; a spare pack a row of the tile moves
-//         the packs of one row of A (which lie V rows of the tile apart) into different banks.
-// Sides:  packs where all of a row's V elements exist, single elements at its end. A matrix whose rows do not all start
-//         at multiples of 16 bytes is read element by element.
-// Cost:   registers for the vectorized loads in flight.
+// Idea:   the same 8 x 8 results a thread as in register_2d.cu, but its elements of A and of B lie V (4 floats, 2 doubles)
+//         side by side, for vectorized loads: a step along k takes 16 / V loads of 16 bytes for 64 multiply-adds. For that
+//         A's tile is kept transposed: what a thread needs at one step are neighbouring rows.
+// Banks:  a thread's rows and columns are R / V groups of V, 16 groups apart, so that the 16 threads of a row read 256
+//         bytes in a row: no bank twice. A's tile is filled by columns, element by element; 16 spare bytes a row of the
+//         tile move what comes from one row of A (V rows of the tile apart) into different banks.
+// Sides:  vectorized loads where all of a row's V elements exist, single elements at its end. A matrix whose rows do not
+//         all start at multiples of 16 bytes is read element by element.
+// Cost:   registers for the loads in flight.
 // Wrong still: a warp of 2 x 16 threads reads 128 columns of B for two rows of A: four wavefronts for a load of B where
 //         its bytes would fit two. See warptile.cu. And a block first loads, then waits, then computes. See
 //         double_buffered.cu.
-#include "packs.cuh"
+#include "matmul.cuh"
+#include "pack.cuh"
 
 constexpr int TILE_M = 128, TILE_N = 128, TILE_K = 8;
 constexpr int SIDE = 16, THREADS = SIDE * SIDE;
 constexpr int R = TILE_M / SIDE;  // a thread's results: R x R
+
+/// The V elements of a row from `col` on, 0 past its end at `cols`. ALIGNED: row + col is a multiple of 16 bytes.
+template <bool ALIGNED, typename T>
+__device__ Pack<T> load_pack(const T* row, int col, int cols) {
+    constexpr int V = Pack<T>::V;
+    if (ALIGNED && col + V <= cols) return *reinterpret_cast<const Pack<T>*>(row + col);
+    Pack<T> pack = {};
+#pragma unroll
+    for (int v = 0; v < V; ++v)
+        if (col + v < cols) pack.at[v] = row[col + v];
+    return pack;
+}
+
+/// C's new elements (row, col), ..., as Task::store gives them; none past the row's end. ALIGNED: C is.
+template <bool ALIGNED, typename T>
+__device__ void store_pack(const Task<T>& t, int row, int col, const Pack<T>& sums) {
+    constexpr int V = Pack<T>::V;
+    if (ALIGNED && col + V <= t.n) {
+        Pack<T>& cells = *reinterpret_cast<Pack<T>*>(&t.c[row * t.ldc + col]);
+        Pack<T> out = {};
+        if (t.beta != 0) out = cells;
+#pragma unroll
+        for (int v = 0; v < V; ++v) out.at[v] = t.combine(sums.at[v], out.at[v]);
+        cells = out;
+    } else {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            if (col + v < t.n) t.store(row, col + v, sums.at[v]);
+    }
+}
 
 template <bool ALIGNED, typename T>
 __global__ void __launch_bounds__(THREADS) matmul_vectorized(Task<T> t) {

@@ -5,10 +5,6 @@
 #include "matmul.cuh"
 #include "pack.cuh"
 
-/// V floats side by side: one access. Four are 16 bytes.
-template <int V>
-using Floats = Pack<float, V>;
-
 /// May A, B and C be read and written in fours? Each row must start at 16 bytes and end with a four.
 inline bool in_fours(const Task<float>& t) {
     return t.a_is_aligned() && t.b_is_aligned() && t.c_is_aligned() && t.n % 4 == 0 && t.k % 4 == 0;
@@ -39,7 +35,7 @@ class CopyOfA {
     static_assert(Tile::THREADS % ACROSS == 0 && Tile::BM % ROWS == 0);
     const int row = threadIdx.x / ACROSS, col = threadIdx.x % ACROSS * V;
     const float* from[COUNT];
-    Floats<V> held[COUNT];
+    Pack<float, V> held[COUNT];
 
  public:
     /// A row below A's last stands for one whose results nobody stores: the last will do.
@@ -51,8 +47,8 @@ class CopyOfA {
     __device__ void fetch(int width) {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) {
-            held[i] =
-                width == Tile::BK || col < width ? *reinterpret_cast<const Floats<V>*>(from[i]) : Floats<V>{};
+            held[i] = width == Tile::BK || col < width ? *reinterpret_cast<const Pack<float, V>*>(from[i])
+                                                       : Pack<float, V>{};
             from[i] += width;
         }
     }
@@ -81,7 +77,7 @@ class CopyOfB {
     const int row = threadIdx.x / ACROSS, col = threadIdx.x % ACROSS * V;
     const float* from;
     const int64_t ldb;
-    Floats<V> held[COUNT];
+    Pack<float, V> held[COUNT];
 
  public:
     __device__ CopyOfB(const Task<float>& t, int col0)
@@ -91,13 +87,14 @@ class CopyOfB {
 #pragma unroll
         for (int i = 0; i < COUNT; ++i)
             held[i] = height == Tile::BK || row + i * ROWS < height
-                          ? *reinterpret_cast<const Floats<V>*>(from + i * ROWS * ldb)
-                          : Floats<V>{};
+                          ? *reinterpret_cast<const Pack<float, V>*>(from + i * ROWS * ldb)
+                          : Pack<float, V>{};
         from += height * ldb;
     }
     __device__ void put(typename Tile::Shared& tile) const {
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i) *reinterpret_cast<Floats<V>*>(&tile.b[row + i * ROWS][col]) = held[i];
+        for (int i = 0; i < COUNT; ++i)
+            *reinterpret_cast<Pack<float, V>*>(&tile.b[row + i * ROWS][col]) = held[i];
     }
     __device__ void fetch_async(int height, typename Tile::Shared& tile) {
 #pragma unroll
@@ -111,7 +108,7 @@ class CopyOfB {
 /// What a thread reads for one k, for TM x TN multiply-adds: part of a column of A and of a row of B.
 template <class Tile>
 struct Fragments {
-    Floats<4> a[Tile::TM / 4], b[Tile::TN / 4];
+    Pack<float, 4> a[Tile::TM / 4], b[Tile::TN / 4];
 };
 
 /// A thread's elements of C. PAIRS: lanes go down by two, then across; otherwise across, then down.
@@ -134,10 +131,10 @@ class Results {
         Fragments<Tile> f;
 #pragma unroll
         for (int i = 0; i < TM / 4; ++i)
-            f.a[i] = *reinterpret_cast<const Floats<4>*>(&tile.a[k][row + i * DOWN * 4]);
+            f.a[i] = *reinterpret_cast<const Pack<float, 4>*>(&tile.a[k][row + i * DOWN * 4]);
 #pragma unroll
         for (int j = 0; j < TN / 4; ++j)
-            f.b[j] = *reinterpret_cast<const Floats<4>*>(&tile.b[k][col + j * ACROSS * 4]);
+            f.b[j] = *reinterpret_cast<const Pack<float, 4>*>(&tile.b[k][col + j * ACROSS * 4]);
         return f;
     }
 
@@ -164,10 +161,10 @@ class Results {
                 const int r = row0 + row + i / 4 * DOWN * 4 + i % 4;
                 const int c = col0 + col + j / 4 * ACROSS * 4 + j % 4;
                 if (r >= t.m || c >= t.n) continue;
-                auto& cells = *reinterpret_cast<Floats<V>*>(&t.c[r * t.ldc + c]);
-                Floats<V> old = {};
+                auto& cells = *reinterpret_cast<Pack<float, V>*>(&t.c[r * t.ldc + c]);
+                Pack<float, V> old = {};
                 if (t.beta != 0) old = cells;
-                Floats<V> now;
+                Pack<float, V> now;
 #pragma unroll
                 for (int v = 0; v < V; ++v) now.at[v] = t.combine(sum[i][j + v], old.at[v]);
                 cells = now;

@@ -1,10 +1,10 @@
 // warptile.cu: which lane computes what, and how many results each has.
 //
 // Idea:   a warp gets a tile of C of its own, 4 x 8 threads that read the same few rows of A and columns of B. A thread's
-//         results are patches of 4 x 4, spread over the warp's tile: lanes that are neighbours read packs of 16 bytes
-//         that are neighbours.
+//         results are patches of 4 x 4, spread over the warp's tile: the 16-byte loads of lanes that are neighbours are
+//         neighbours too.
 // Banks:  a 16-byte read goes by quarter warps: four wavefronts. Two quarters share one where each pair of lanes asks for
-//         the same pack, be it lanes 0 and 1, 2 and 3, ... or 0 and 2, 1 and 3, ... Lanes in rows of eight have that for
+//         the same bytes, be it lanes 0 and 1, 2 and 3, ... or 0 and 2, 1 and 3, ... Lanes in rows of eight have that for
 //         A alone: two wavefronts, and four for B. Lanes that go down by two and then across have it for both.
 // Formula: a step along k takes a thread TM TN multiply-adds and (TM + TN) / 4 reads: 64 and 4 with 8 x 8 results, 128
 //         and 6 with 16 x 8.

@@ -160,6 +160,25 @@ TYPED_TEST(MatmulCheck, PaddingOfInputsIsNan) {
         for (int64_t col = 0; col < 7; ++col) EXPECT_EQ(std::isnan(p.a[r * 7 + col]), col >= 5);
 }
 
+TYPED_TEST(MatmulCheck, RowsApartHoldTheSameNumbers) {
+    for (const int64_t pad : {1, 3, 100}) {
+        const Product<TypeParam> dense(7, 5, 9), apart(7, 5, 9, 1, 0, pad);
+        for (int64_t r = 0; r < 7; ++r)
+            for (int64_t col = 0; col < 9; ++col)
+                EXPECT_EQ(apart.a[r * (9 + pad) + col], dense.a[r * 9 + col])
+                    << pad << " " << r << " " << col;
+    }
+}
+
+TYPED_TEST(MatmulCheck, MemoryOfTheReference) {
+    const Shape s = Product<TypeParam>(60, 70, 100).shape;
+    using R = Reference<TypeParam>;
+    // Norms of 60 rows and 70 columns; 60 rows of sums with their numbers, or 8 and three vectors for each of x, B x
+    // and C x.
+    EXPECT_EQ(R::host_bytes(s, FULL), 8 * (60 + 70 + 60 * 71));
+    EXPECT_EQ(R::host_bytes(s, FREIVALDS), 8 * (60 + 70 + 8 * 71 + 3 * (70 + 100 + 60)));
+}
+
 TYPED_TEST(MatmulCheck, IntegersAreExact) {
     Product<TypeParam> p(20, 30, 200, 2, -3, 0, "integers");
     EXPECT_TRUE(sums_are_exact<TypeParam>(p.shape));

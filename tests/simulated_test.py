@@ -282,6 +282,16 @@ class MatmulClaims(unittest.TestCase):
         for shared, status in (("b", "ok"), ("a", "skipped"), ("none", "skipped")):
             records = simulate("matmul/batched", *sizes, "--broadcast", shared)[3]
             self.assertEqual(records["tiled_folded"]["status"], status, shared)
+        sizes[5] = "0"  # k: there is no B
+        records = simulate("matmul/batched", *sizes, "--broadcast", "none")[3]
+        self.assertEqual(records["tiled_folded"]["status"], "ok")
+
+    def test_host_memory_that_is_not_there_is_77_and_says_so(self):
+        # C of 160 GB, and with beta the old one.
+        for beta, gigabytes in (("0", 160), ("1", 320)):
+            code, _, stderr, _ = simulate("matmul/naive", "--m", "200000", "--n", "200000", "--k", "1", "--beta", beta)
+            self.assertEqual(code, 77)
+            self.assertRegex(stderr, rf"{gigabytes}\.0\d GB of host memory needed, .* available; ask for less with --mnk, --m, --n, --k")
 
 
 class Streams(unittest.TestCase):
