@@ -38,9 +38,35 @@ def markdown(rows):
     return "\n".join([lines[0], "|" + "---|" * len(rows[0])] + lines[1:]) + "\n"
 
 
+def one_ceiling(records):
+    """The programs of a table measured its ceiling each for itself. Here all are held against one of them, the fastest of
+    the same size: their fractions change by what their own ceiling was slower."""
+    def ceilings(size):
+        return [r for r in records if r["role"] == "ceiling" and r["variant"] == r["ceiling"] and r["headline"] == size
+                and r["time_ms_median"]]
+
+    for size in dict.fromkeys(r["headline"] for r in records):
+        times = {r["program"]: r["time_ms_median"] for r in ceilings(size)}
+        if len(times) < 2:
+            continue
+        fastest, slowest = min(times.values()), max(times.values())
+        for r in records:
+            if r["headline"] != size or r["fraction_of_ceiling"] is None or r["program"] not in times:
+                continue
+            share = fastest / times[r["program"]]
+            for key in ("fraction_of_ceiling", "fraction_low", "fraction_high"):
+                r[key] = r[key] and r[key] * share
+        for r in ceilings(size):
+            r["ceiling_spread"] = fastest / slowest
+    return records
+
+
 def percent(record):
-    """The fraction of the ceiling, with half the width of its 95 % interval; or why there is none."""
+    """The fraction of the ceiling, with half the width of its 95 % interval; or why there is none. Of a ceiling that
+    several programs measured: down to what."""
     fraction = record["fraction_of_ceiling"]
+    if record.get("ceiling_spread") and fraction == 1:
+        return f'100.0 (others: from {100 * record["ceiling_spread"]:.1f})'
     if fraction is None:
         return {"wrong": "WRONG", "failed": "FAILED", "skipped": "skipped"}.get(record["status"], "-")
     low, high = record["fraction_low"], record["fraction_high"]
@@ -100,7 +126,7 @@ def own_ladder(records):
 
 
 def ladder(records):
-    """One size: every variant with its time and rate. A ceiling's row is shown once, from the first program. Columns that
+    """One size: every variant with its time and rate. A ceiling's row is shown once, the fastest. Columns that
     only some families have (the host's clock, updates, steps, a model, a baseline) are there where a record has them."""
     ceiling = records[0]["ceiling"]
     several_steps = any(r.get("steps", 1) > 1 for r in records)
@@ -120,12 +146,11 @@ def ladder(records):
         if not any(columns[optional](r) for r in records):
             del columns[optional]
     rows = [list(columns)]
-    seen_ceilings = set()
+    shown = {}  # of each ceiling, the fastest
     for r in records:
-        if r["time_ms_mean"] is None or r["variant"] in seen_ceilings:
-            continue
-        if r["role"] == "ceiling":
-            seen_ceilings.add(r["variant"])
+        if r["role"] == "ceiling" and r["time_ms_mean"] is not None:
+            shown[r["variant"]] = min(shown.get(r["variant"], r), r, key=lambda c: c["time_ms_median"])
+    for r in [*shown.values(), *(r for r in records if r["role"] != "ceiling" and r["time_ms_mean"] is not None)]:
         rows.append([cell(r) for cell in columns.values()])
     return markdown(rows)
 
@@ -225,7 +250,7 @@ def programs_by_sizes(records):
 def table_for(records, family, filters):
     wanted = dict(word.split("=") for word in filters.split())
     shape = {key: wanted.pop(key) for key in ("show", "by", "figure") if key in wanted}
-    chosen = select(records, family, wanted)
+    chosen = one_ceiling([dict(r) for r in select(records, family, wanted)])
     if not chosen:
         return f"(no records of {family} {filters.strip()})\n".replace(" )", ")")
     first = chosen[0]

@@ -27,7 +27,7 @@ def state(pid):
 
 def record(**changes):
     base = dict(family="transpose", program="padded", variant="padded", role="rung", note="a note",
-                problem={"rows": 64, "cols": 32}, headline="64 x 32 float", type="float", status="ok", ceiling="copy", time_ms_mean=0.5,
+                problem={"rows": 64, "cols": 32}, headline="64 x 32 float", type="float", status="ok", ceiling="copy", time_ms_mean=0.5, time_ms_median=0.5,
                 time_ms_stddev=0.01, rates={"GB/s": 1234.4}, l2_resident=False, fraction_of_ceiling=0.75,
                 fraction_low=0.74, fraction_high=0.76, speedup_over_baseline=None, simulated=False, counts=None, figures=None, gpu="A GPU",
                 driver="13.0", runtime="13.0", compiler="nvcc", revision="abc", date="2026-01-02T03:04:05Z")
@@ -115,6 +115,16 @@ class Tables(unittest.TestCase):
         text = self.fill("transpose rows=64", record(variant="in", role="ceiling"), record(variant="out", role="ceiling"), record(),
                          record(program="shared", variant="in", role="ceiling"))
         self.assertEqual((text.count("| in |"), text.count("| out |")), (1, 1))
+
+    def test_a_table_has_one_ceiling(self):
+        slow = dict(program="shared", variant="copy", role="ceiling", time_ms_median=0.5, fraction_of_ceiling=1.0)
+        fast = dict(program="padded", variant="copy", role="ceiling", time_ms_median=0.4, fraction_of_ceiling=1.0)
+        text = self.fill("transpose rows=64", record(**slow), record(program="shared", variant="shared"), record(**fast), record())
+        rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][1:]
+        self.assertEqual([(row[0], row[1], row[5].rstrip(" |")) for row in rows],
+                         [("| padded", "copy", "100.0 (others: from 80.0)"),  # the fastest stands for all
+                          ("| shared", "shared", "60.0 ± 0.8"),               # 75 % of one that took 1.25 times as long
+                          ("| padded", "padded", "75.0 ± 1.0")])
 
     def test_a_figure_at_all_sizes(self):
         text = self.fill("transpose program=padded show=rate", record(variant="in", role="ceiling", rates={"GB/s": 12.34}), record(),
