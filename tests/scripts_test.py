@@ -348,5 +348,36 @@ class Shell(unittest.TestCase):
         self.assertEqual(r.returncode, 0, r.stdout)
 
 
+class Compare(unittest.TestCase):
+    def compare(self, a, b, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for name, text in (("a", a), ("b", b)):
+                paths.append(os.path.join(folder, name))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    file.write(text)
+            return subprocess.run([os.path.join(root, "scripts/compare.py"), *paths, *options], capture_output=True, text=True)
+
+    def test_what_differs_is_listed_with_its_interval(self):
+        a = record(samples=25) + record(samples=25, variant="same") + record(variant="old", samples=25)
+        b = record(samples=25, time_ms_mean=0.4, time_ms_median=0.4) + record(samples=25, variant="same", time_ms_median=0.501)
+        r = self.compare(a, b)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        # 1.96 sqrt((0.01 / 0.5 / 5)^2 + (0.01 / 0.4 / 5)^2) = 1.25 %
+        self.assertIn("1.250           1.234 to 1.266", r.stdout)
+        self.assertNotIn("same", r.stdout)
+        self.assertIn("2 compared, 1 differ; 0 without a time; 1 only in A, 0 only in B", r.stdout)
+        self.assertIn("0.998", self.compare(a, b, "--all").stdout)
+
+    def test_no_time_is_no_comparison(self):
+        r = self.compare(record(samples=25), record(samples=25, time_ms_mean=None, time_ms_median=None, status="wrong"))
+        self.assertIn("0 compared, 0 differ; 1 without a time", r.stdout)
+
+    def test_a_file_that_holds_no_records_is_said_in_a_line(self):
+        for text in ("", "{}\n", "[1]\n", "null\n", "{\n"):
+            r = self.compare(record(), text)
+            self.assertEqual((r.returncode, r.stderr.count("\n"), r.stdout), (2, 1, ""), text)
+
+
 if __name__ == "__main__":
     unittest.main()
