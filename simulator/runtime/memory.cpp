@@ -128,6 +128,21 @@ cudaError_t submit_and_wait(cudaStream_t stream, const char* call, Operation run
     host_waits_for_stream(stream_of(stream).id);
     return e;
 }
+
+/// A copy that the host asks for and waits for, as far as the documentation says that it does (CUDA Runtime API, "API
+/// synchronization behavior"): to pageable memory's last byte on the device it does not wait, and for a copy within the
+/// device not at all.
+cudaError_t copy_and_wait(const Rows& r, const char* call) {
+    Entry entry;
+    const bool to_device = memory().on_device(reinterpret_cast<uint64_t>(r.to));
+    const bool from_device = memory().on_device(reinterpret_cast<uint64_t>(r.from));
+    const bool from_pageable = !from_device && !memory().find(reinterpret_cast<uint64_t>(r.from));
+    if (!to_device || !(from_device || from_pageable))
+        return submit_and_wait(nullptr, call, copying(r, call));
+    if (from_pageable)
+        host_waits_for_stream(LEGACY_STREAM);  // the copy into the staging buffer begins after that
+    return submit(nullptr, call, copying(r, call));
+}
 }  // namespace ladder
 
 using namespace ladder;
@@ -215,7 +230,7 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total) {
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t n, cudaMemcpyKind kind) {
-    return submit_and_wait(nullptr, "cudaMemcpy", copying(one_row(to, from, n, kind), "cudaMemcpy"));
+    return copy_and_wait(one_row(to, from, n, kind), "cudaMemcpy");
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t n, cudaMemcpyKind kind, cudaStream_t stream) {
     return submit(stream, "cudaMemcpyAsync", copying(one_row(to, from, n, kind), "cudaMemcpyAsync"));
@@ -229,7 +244,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t n, 
 cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                          size_t height, cudaMemcpyKind kind) {
     Rows r{to, to_pitch, from, from_pitch, width, height, kind};
-    return submit_and_wait(nullptr, "cudaMemcpy2D", copying(r, "cudaMemcpy2D"));
+    return copy_and_wait(r, "cudaMemcpy2D");
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind kind, cudaStream_t stream) {

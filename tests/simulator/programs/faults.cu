@@ -1880,7 +1880,42 @@ void uninitialisedManaged() {
     call(cudaFree(data));
 }
 
-// ---- frees in the order of streams ----
+// ---- frees and copies in the order of streams ----
+
+// cudaMemcpy from pageable memory may return before its last byte is on the device; a stream that does not wait for the
+// default stream must be told to.
+template <bool fixed>
+void streamReadsPageableCopy() {
+    Stream side(cudaStreamNonBlocking);
+    Event copied;
+    int* data = nullptr;
+    call(cudaMalloc(&data, 128));
+    std::vector<int> ones(32, 1);
+    call(cudaMemcpy(data, ones.data(), 128, cudaMemcpyHostToDevice));
+    if (fixed) {
+        call(cudaEventRecord(copied, nullptr));
+        call(cudaStreamWaitEvent(side, copied));
+    }
+    addOne<<<1, 32, 0, side>>>(data);
+    finish();
+    call(cudaFree(data));
+}
+
+// A copy within the device does not wait for the host at all.
+template <bool fixed>
+void streamReadsDeviceCopy() {
+    Stream side(cudaStreamNonBlocking);
+    int *from = nullptr, *to = nullptr;
+    call(cudaMalloc(&from, 128));
+    call(cudaMalloc(&to, 128));
+    call(cudaMemset(from, 0, 128));
+    call(cudaMemcpy(to, from, 128, cudaMemcpyDeviceToDevice));
+    if (fixed) call(cudaDeviceSynchronize());
+    addOne<<<1, 32, 0, side>>>(to);
+    finish();
+    call(cudaFree(from));
+    call(cudaFree(to));
+}
 
 template <bool fixed>
 void streamFreesUsed() {
@@ -2074,6 +2109,8 @@ const Program programs[] = {
     TWINS("race-flags", raceFlags),
     TWINS("uninitialised-managed", uninitialisedManaged),
     TWINS("stream-frees-used", streamFreesUsed),
+    TWINS("stream-reads-pageable-copy", streamReadsPageableCopy),
+    TWINS("stream-reads-device-copy", streamReadsDeviceCopy),
     TWINS("leak-of-handles", leakOfHandles),
     TWINS("leak-of-pinned", leakOfPinned),
     TWINS("deadlock-grid", deadlockGrid),
