@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # sanitize.sh [--build DIR] [PROGRAM...]: compute-sanitizer's four tools over the programs (default: all of the build), on
-# a GPU: every rung once, at two odd sizes that the family declares. Peers, whose code is not ours, are left out.
+# a GPU: every rung once, at two odd sizes that the family declares. Baselines, whose code is not ours, are left out.
 #
 # Exit code: 0 clean; 1 something was found; 2 usage; 77 no compute-sanitizer or no GPU, or nothing could run.
 # shellcheck source=scripts/build.sh
